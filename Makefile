@@ -1,0 +1,130 @@
+# normd: `make run` and `make test` are the two commands; `make help` lists the rest.
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+DEPS    ?= 1
+V       ?= 0
+
+# --- the build folder: one per compiler and sanitizer ------------------------------------------------------------
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+comma := ,
+variant := $(strip $(filter-out gcc,$(notdir $(CC))) $(subst $(comma),-,$(SAN)))
+empty :=
+B ?= build$(if $(variant),/$(subst $(empty) $(empty),-,$(variant)))
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual \
+        -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-psabi
+CFLAGS   ?= -O2 -g
+OUR_C    := -std=gnu11 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fno-trapping-math -fvisibility=hidden -fPIC -pthread \
+            $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+OUR_CPP  := -I. -D_GNU_SOURCE -DNORMD_VERSION='"$(VERSION)"' -MMD -MP
+OUR_LD   := -pthread $(if $(SAN),-fsanitize=$(SAN))
+LIBS     := -lsleef -lm
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@echo "  $(1)	$(2)")
+
+# --- sources: a folder's files are its parts ---------------------------------------------------------------------
+
+# Compiled once per instruction set, with -DKERNEL_ISA=name; everything else once, for the baseline.
+ISA_SOURCES := $(wildcard core/kernels/kernels*.c api/kernels/*.c)
+MACHINE     := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
+ISAS        := scalar $(if $(filter x86_64,$(MACHINE)),sse2 avx2 avx512) $(if $(filter aarch64,$(MACHINE)),neon)
+ISA_FLAGS_scalar := -fno-tree-vectorize -fno-tree-slp-vectorize
+ISA_FLAGS_sse2   := -msse2
+ISA_FLAGS_avx2   := -mavx2 -mfma -mbmi -mbmi2 -mlzcnt -mf16c -mpopcnt
+ISA_FLAGS_avx512 := $(ISA_FLAGS_avx2) -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mavx512vbmi -mavx512vbmi2 -mavx512ifma \
+                    -mprefer-vector-width=512
+ISA_FLAGS_neon   :=
+
+isa_objects = $(foreach i,$(ISAS),$(patsubst %.c,$(B)/%.$(i).o,$(filter $(1)/%,$(ISA_SOURCES))))
+CORE_O   := $(patsubst %.c,$(B)/%.o,$(wildcard core/*.c)) $(call isa_objects,core)
+API_O    := $(patsubst %.c,$(B)/%.o,$(wildcard api/*.c)) $(call isa_objects,api)
+SERVER_O := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c)))
+SUPPORT_O := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c tests/reference/*.c))
+TESTS    := $(patsubst %.c,$(B)/%,$(wildcard tests/core/test_*.c tests/kernels/test_*.c tests/api/test_*.c tests/server/test_*.c tests/e2e/test_*.c))
+TEST_SCRIPTS := $(wildcard tests/core/test_*.sh tests/kernels/test_*.sh tests/api/test_*.sh tests/server/test_*.sh tests/e2e/test_*.sh)
+
+.PHONY: all
+all: $(B)/normd ## build build/normd (plain make)
+
+$(B)/libnormcore.a: $(CORE_O)
+$(B)/libnormapi.a: $(API_O)
+$(B)/libnormserver.a: $(SERVER_O)
+$(B)/libsupport.a: $(SUPPORT_O)
+$(B)/%.a:
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/normd: $(B)/server/main.o $(B)/libnormserver.a $(B)/libnormapi.a $(B)/libnormcore.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(OUR_LD) $(LDFLAGS) -o $@ $^ -lmicrohttpd -ljansson $(LIBS)
+
+compile = $(CC) $(OUR_CPP) $(CPPFLAGS) $(OUR_C) $(CFLAGS) $(1) -c -o $@ $<
+
+$(B)/%.o: %.c Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call compile)
+
+define isa_rule
+$(B)/%.$(1).o: %.c Makefile
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(call compile,-O3 $(ISA_FLAGS_$(1)) -DKERNEL_ISA=$(1) -DKERNEL_ISA_$(1)=1)
+endef
+$(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
+
+$(B)/api/openapi.o: api/openapi.json
+
+$(B)/tests/%: $(B)/tests/%.o $(B)/libsupport.a $(B)/libnormserver.a $(B)/libnormapi.a $(B)/libnormcore.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(OUR_LD) $(LDFLAGS) -o $@ $^ $$(pkg-config --libs check) -lcurl -lmpfr -lgmp -lmicrohttpd -ljansson $(LIBS)
+
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# --- what a fresh Debian needs -----------------------------------------------------------------------------------
+
+BUILD_PACKAGES := gcc libc6-dev libmicrohttpd-dev libjansson-dev libsleef-dev curl
+TEST_PACKAGES  := $(BUILD_PACKAGES) check pkg-config libmpfr-dev libcurl4-openssl-dev python3
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+# $(call install,packages): installs those that are missing, saying so first; nothing with DEPS=0.
+define install
+@if [ "$(DEPS)" != 0 ] && command -v dpkg-query >/dev/null; then \
+	missing=; for p in $(1); do \
+		dpkg-query -W -f '$${db:Status-Status}\n' $$p 2>/dev/null | grep -qx installed || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then \
+		echo "installing from Debian:$$missing (DEPS=0 to be left alone)"; \
+		$(SUDO) apt-get update -q && \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+	fi; fi
+endef
+
+# --- the two commands --------------------------------------------------------------------------------------------
+
+.PHONY: run test
+run: ## install what is missing, build, start the daemon on 127.0.0.1:8080
+	$(call install,$(BUILD_PACKAGES))
+	@$(MAKE) --no-print-directory all
+	@exec $(B)/normd --banner
+
+test: ## install what is missing, build and run every test
+	$(call install,$(TEST_PACKAGES))
+	@$(MAKE) --no-print-directory check
+
+.PHONY: check
+check: $(B)/normd $(TESTS) ## run every test, without installing anything (SAN=address,undefined CC=clang work)
+	@NORMD=$(B)/normd BUILD=$(B) tests/run.sh $(TESTS) $(TEST_SCRIPTS)
+
+.PHONY: clean help
+clean: ## delete everything built
+	rm -rf build
+
+help: ## this list
+	@grep -hE '^[a-z0-9 -]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9 -]+):.*## /\1\t/' | \
+		while IFS="$$(printf '\t')" read -r t d; do printf '  make %-18s %s\n' "$$t" "$$d"; done
