@@ -11,9 +11,9 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 comma := ,
-variant := $(strip $(filter-out gcc,$(notdir $(CC))) $(subst $(comma),-,$(SAN)))
 empty :=
-B ?= build$(if $(variant),/$(subst $(empty) $(empty),-,$(variant)))
+variant := $(strip $(filter-out gcc,$(notdir $(CC))) $(subst $(comma),-,$(SAN)))
+B := build$(if $(variant),/$(subst $(empty) $(empty),-,$(variant)))
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual \
         -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-psabi
