@@ -27,7 +27,4 @@ void nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chu
 /* Threads that may work at once, the caller counted; 1 for NULL. */
 unsigned nc_pool_threads(const struct nc_pool *pool);
 
-/* The processors that this process may use: CPU affinity and the cgroup quota (rounded up), at least 1. */
-unsigned nc_pool_default_threads(void);
-
 #endif
