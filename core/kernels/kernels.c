@@ -1,0 +1,16 @@
+/* The table of one instruction set: this file is compiled once for each, with its flags and -DKERNEL_ISA=name. */
+#include "core/kernels.h"
+
+#include "simd.h"
+#include "sum.h"
+
+#define PASTE(a, b) a##b
+#define TABLE_NAME(isa) PASTE(kernels_, isa)
+
+extern const struct kernels TABLE_NAME(KERNEL_ISA);
+
+const struct kernels TABLE_NAME(KERNEL_ISA) = {
+#define KERNEL(result, name, arguments) .name = name,
+#include "core/kernels.def"
+#undef KERNEL
+};

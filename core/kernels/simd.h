@@ -1,0 +1,339 @@
+/*
+ * 16 virtual lanes of float64, on whatever registers there are: the only file that knows their width.
+ *
+ * A block of 16 doubles is held in PIECES vectors of WIDTH lanes. Each operation is one IEEE operation per lane and
+ * f64_sum is one fixed tree, so that every instruction set gives the same bits. Where a fused multiply-add is used the
+ * product is exact, or its exact error is what is wanted: machines without one get the same by other means.
+ *
+ * Loads and stores take a count of elements: 16, as a constant, is the fast case; fewer read and write only those, and
+ * the lanes beyond are zero.
+ */
+#ifndef KERNELS_SIMD_H
+#define KERNELS_SIMD_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(KERNEL_ISA_avx512) || defined(KERNEL_ISA_avx2)
+#include <immintrin.h>
+#elif defined(KERNEL_ISA_neon)
+#include <arm_neon.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+
+enum { LANES = 16 };
+
+#if defined(KERNEL_ISA_avx512)
+#define WIDTH 8
+#elif defined(KERNEL_ISA_avx2)
+#define WIDTH 4
+#elif defined(KERNEL_ISA_sse2) || defined(KERNEL_ISA_neon)
+#define WIDTH 2
+#else
+#define WIDTH 1
+#endif
+
+#if WIDTH > 1
+typedef double vf64 __attribute__((vector_size(8 * WIDTH)));
+typedef int64_t vi64 __attribute__((vector_size(8 * WIDTH)));
+typedef double vf64_any __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
+typedef float vf32_any __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+#define CONVERT(vector, type) __builtin_convertvector(vector, type)
+#define BITS(v) ((vi64)(v))
+#define UNBITS(v) ((vf64)(v))
+#else
+typedef double vf64;
+typedef int64_t vi64;
+typedef double vf64_any __attribute__((may_alias));
+typedef float vf32_any __attribute__((may_alias));
+#define CONVERT(vector, type) ((type)(vector))
+INLINE vi64 BITS(vf64 v)
+{
+	vi64 bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+INLINE vf64 UNBITS(vi64 bits)
+{
+	vf64 v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+#endif
+
+/* EACH(statements): the statements for k = 0 … PIECES-1, k a constant, so that the pieces live in registers. */
+#define EACH_1(k0, ...) \
+	{ \
+		enum { k = k0 }; \
+		__VA_ARGS__ \
+	}
+#define EACH_2(k0, ...) EACH_1(k0, __VA_ARGS__) EACH_1(k0 + 1, __VA_ARGS__)
+#define EACH_4(k0, ...) EACH_2(k0, __VA_ARGS__) EACH_2(k0 + 2, __VA_ARGS__)
+#define EACH_8(k0, ...) EACH_4(k0, __VA_ARGS__) EACH_4(k0 + 4, __VA_ARGS__)
+#define EACH_16(k0, ...) EACH_8(k0, __VA_ARGS__) EACH_8(k0 + 8, __VA_ARGS__)
+#if WIDTH == 8
+#define PIECES 2
+#define EACH(...) EACH_2(0, __VA_ARGS__)
+#elif WIDTH == 4
+#define PIECES 4
+#define EACH(...) EACH_4(0, __VA_ARGS__)
+#elif WIDTH == 2
+#define PIECES 8
+#define EACH(...) EACH_8(0, __VA_ARGS__)
+#else
+#define PIECES 16
+#define EACH(...) EACH_16(0, __VA_ARGS__)
+#endif
+
+typedef struct {
+	vf64 v[PIECES];
+} f64x16;
+
+typedef struct {
+	vi64 v[PIECES]; /* all ones or all zeros, or plain integers */
+} i64x16;
+
+/* --- arithmetic -------------------------------------------------------------------------------------------------- */
+
+#define BINARY(name, operator) \
+	INLINE f64x16 name(f64x16 a, f64x16 b) \
+	{ \
+		f64x16 r; \
+\
+		EACH(r.v[k] = a.v[k] operator b.v[k];) \
+		return r; \
+	}
+BINARY(f64_add, +)
+BINARY(f64_sub, -)
+BINARY(f64_mul, *)
+BINARY(f64_div, /)
+#undef BINARY
+
+INLINE f64x16 f64_set(double x)
+{
+	f64x16 r;
+
+#if WIDTH > 1
+	EACH(r.v[k] = x - (vf64){0};) /* x − 0 keeps −0 */
+#else
+	EACH(r.v[k] = x;)
+#endif
+	return r;
+}
+
+/* a·b + c where a·b is exact: with or without a fused instruction the same bits. */
+INLINE f64x16 f64_add_exact_product(f64x16 a, f64x16 b, f64x16 c)
+{
+	f64x16 r;
+
+#if defined(KERNEL_ISA_avx512)
+	EACH(r.v[k] = (vf64)_mm512_fmadd_pd((__m512d)a.v[k], (__m512d)b.v[k], (__m512d)c.v[k]);)
+#elif defined(KERNEL_ISA_avx2)
+	EACH(r.v[k] = (vf64)_mm256_fmadd_pd((__m256d)a.v[k], (__m256d)b.v[k], (__m256d)c.v[k]);)
+#else
+	EACH(r.v[k] = a.v[k] * b.v[k] + c.v[k];)
+#endif
+	return r;
+}
+
+/* Dekker's split: x = high + low, 26 bits each; |x| below 2^995. */
+INLINE vf64 high_half(vf64 x)
+{
+	vf64 t = x * 0x1.0000002p27;
+
+	return t - (t - x);
+}
+
+/* The exact error a·b − p of p = fl(a·b), for products within 2^-900 … 2^900 or zero. */
+INLINE f64x16 f64_product_error(f64x16 a, f64x16 b, f64x16 p)
+{
+	f64x16 r;
+
+#if defined(KERNEL_ISA_avx512)
+	EACH(r.v[k] = (vf64)_mm512_fmsub_pd((__m512d)a.v[k], (__m512d)b.v[k], (__m512d)p.v[k]);)
+#elif defined(KERNEL_ISA_avx2)
+	EACH(r.v[k] = (vf64)_mm256_fmsub_pd((__m256d)a.v[k], (__m256d)b.v[k], (__m256d)p.v[k]);)
+#elif defined(KERNEL_ISA_neon)
+	EACH(r.v[k] = (vf64)vfmaq_f64((float64x2_t)-p.v[k], (float64x2_t)a.v[k], (float64x2_t)b.v[k]);)
+#else
+	EACH(vf64 ah = high_half(a.v[k]); vf64 bh = high_half(b.v[k]); vf64 al = a.v[k] - ah; vf64 bl = b.v[k] - bh;
+	     r.v[k] = ((ah * bh - p.v[k]) + ah * bl + al * bh) + al * bl;)
+#endif
+	return r;
+}
+
+/* --- bits and comparisons ---------------------------------------------------------------------------------------- */
+
+INLINE f64x16 f64_abs(f64x16 a)
+{
+	f64x16 r;
+
+	EACH(r.v[k] = UNBITS(BITS(a.v[k]) & INT64_MAX);)
+	return r;
+}
+
+/* The bits of a that are set in mask; f64_select: a where the mask is all ones, b where it is zero. */
+INLINE f64x16 f64_and(f64x16 a, i64x16 mask)
+{
+	f64x16 r;
+
+	EACH(r.v[k] = UNBITS(BITS(a.v[k]) & mask.v[k]);)
+	return r;
+}
+
+INLINE f64x16 f64_select(i64x16 mask, f64x16 a, f64x16 b)
+{
+	f64x16 r;
+
+	EACH(r.v[k] = UNBITS((BITS(a.v[k]) & mask.v[k]) | (BITS(b.v[k]) & ~mask.v[k]));)
+	return r;
+}
+
+#if WIDTH > 1
+#define COMPARED(expression) (expression)
+#else
+#define COMPARED(expression) (-(int64_t)(expression))
+#endif
+#define COMPARISON(name, operator) \
+	INLINE i64x16 name(f64x16 a, f64x16 b) \
+	{ \
+		i64x16 r; \
+\
+		EACH(r.v[k] = COMPARED(a.v[k] operator b.v[k]);) \
+		return r; \
+	}
+COMPARISON(f64_less, <)
+COMPARISON(f64_less_equal, <=)
+COMPARISON(f64_equal, ==)
+#undef COMPARISON
+#undef COMPARED
+
+INLINE f64x16 f64_max(f64x16 a, f64x16 b)
+{
+	return f64_select(f64_less(a, b), b, a);
+}
+
+INLINE f64x16 f64_min(f64x16 a, f64x16 b)
+{
+	return f64_select(f64_less(b, a), b, a);
+}
+
+#define BITWISE(name, operator) \
+	INLINE i64x16 name(i64x16 a, i64x16 b) \
+	{ \
+		i64x16 r; \
+\
+		EACH(r.v[k] = a.v[k] operator b.v[k];) \
+		return r; \
+	}
+BITWISE(i64_and, &)
+BITWISE(i64_or, |)
+#undef BITWISE
+
+INLINE i64x16 i64_not(i64x16 a)
+{
+	i64x16 r;
+
+	EACH(r.v[k] = ~a.v[k];)
+	return r;
+}
+
+INLINE i64x16 i64_set(int64_t x)
+{
+	i64x16 r;
+
+#if WIDTH > 1
+	EACH(r.v[k] = x + (vi64){0};)
+#else
+	EACH(r.v[k] = x;)
+#endif
+	return r;
+}
+
+/* All ones in the lanes below count. */
+INLINE i64x16 i64_lanes_below(unsigned count)
+{
+	static const int64_t ones[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+	i64x16 r;
+
+	memcpy(&r, ones + LANES - count, sizeof(r));
+	return r;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+INLINE f64x16 f64_load(const double *p, unsigned count)
+{
+	f64x16 r;
+
+	if (count == LANES) {
+		EACH(r.v[k] = *(const vf64_any *)(p + k * WIDTH);)
+		return r;
+	}
+	memset(&r, 0, sizeof(r));
+	memcpy(&r, p, count * sizeof(*p));
+	return r;
+}
+
+INLINE f64x16 f64_load_f32(const float *p, unsigned count)
+{
+	float padded[LANES] = {0};
+	f64x16 r;
+
+	if (count < LANES)
+		p = memcpy(padded, p, count * sizeof(*p));
+	EACH(r.v[k] = CONVERT(*(const vf32_any *)(p + k * WIDTH), vf64);)
+	return r;
+}
+
+INLINE void f64_store(double *p, f64x16 a, unsigned count)
+{
+	if (count == LANES) {
+		EACH(*(vf64_any *)(p + k * WIDTH) = a.v[k];)
+		return;
+	}
+	memcpy(p, &a, count * sizeof(*p));
+}
+
+/* Each lane rounded to float32. */
+INLINE void f64_store_f32(float *p, f64x16 a, unsigned count)
+{
+	float padded[LANES];
+	float *q = count == LANES ? p : padded;
+
+	EACH(*(vf32_any *)(q + k * WIDTH) = CONVERT(a.v[k], vf32_any);)
+	if (count < LANES)
+		memcpy(p, padded, count * sizeof(*p));
+}
+
+/* --- across lanes ------------------------------------------------------------------------------------------------ */
+
+/* One tree for all: lane i + lane i+8, then i+4, i+2, i+1. */
+INLINE double f64_sum(f64x16 a)
+{
+	double t[LANES];
+
+	memcpy(t, &a, sizeof(t));
+	for (int half = LANES / 2; half; half /= 2)
+		for (int i = 0; i < half; i++)
+			t[i] += t[i + half];
+	return t[0];
+}
+
+/* Whether any lane of a mask is set. */
+INLINE int i64_any(i64x16 a)
+{
+	int64_t t[LANES], any = 0;
+
+	memcpy(t, &a, sizeof(t));
+	for (int i = 0; i < LANES; i++)
+		any |= t[i];
+	return any != 0;
+}
+
+#endif
