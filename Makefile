@@ -23,6 +23,7 @@ OUR_C    := -std=gnu11 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fno-
 OUR_CPP  := -I. -D_GNU_SOURCE -DNORMD_VERSION='"$(VERSION)"' -MMD -MP
 OUR_LD   := -pthread $(if $(SAN),-fsanitize=$(SAN))
 LIBS     := -lsleef -lm
+TEST_LIBS ?= -lcheck -lsubunit -lrt -lmpfr -lgmp -lcurl -lmicrohttpd
 
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@echo "  $(1)	$(2)")
@@ -82,7 +83,7 @@ $(B)/api/openapi.o: api/openapi.json
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libsupport.a $(B)/libnormserver.a $(B)/libnormapi.a $(B)/libnormcore.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(OUR_LD) $(LDFLAGS) -o $@ $^ $$(pkg-config --libs check) -lcurl -lmpfr -lgmp -lmicrohttpd -ljansson $(LIBS)
+	$(Q)$(CC) $(OUR_LD) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) -ljansson $(LIBS)
 
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
@@ -90,7 +91,11 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/libsupport.a $(B)/libnormserver.a $(B)/libnorm
 # --- what a fresh Debian needs -----------------------------------------------------------------------------------
 
 BUILD_PACKAGES := gcc libc6-dev libmicrohttpd-dev libjansson-dev libsleef-dev curl
-TEST_PACKAGES  := $(BUILD_PACKAGES) check pkg-config libmpfr-dev libcurl4-openssl-dev python3
+TEST_PACKAGES  := $(BUILD_PACKAGES) check libsubunit-dev libmpfr-dev libcurl4-openssl-dev python3
+LINT_PACKAGES  := $(TEST_PACKAGES) clang shellcheck git
+SAN_PACKAGES   := $(TEST_PACKAGES) clang libclang-rt-14-dev
+NEON_PACKAGES  := gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6:arm64 qemu-user-static libsleef-dev:arm64 libmpfr-dev:arm64 \
+                  check:arm64 libsubunit-dev:arm64 libjansson-dev:arm64
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # $(call install,packages): installs those that are missing, saying so first; nothing with DEPS=0.
@@ -117,9 +122,57 @@ test: ## install what is missing, build and run every test
 	$(call install,$(TEST_PACKAGES))
 	@$(MAKE) --no-print-directory check
 
+# ONLY="pool norm": the tests whose name holds one of these words.
+chosen = $(if $(ONLY),$(foreach t,$(1),$(if $(strip $(foreach o,$(ONLY),$(findstring $(o),$(notdir $(t))))),$(t))),$(1))
+
 .PHONY: check
-check: $(B)/normd $(TESTS) ## run every test, without installing anything (SAN=address,undefined CC=clang work)
-	@NORMD=$(B)/normd BUILD=$(B) tests/run.sh $(TESTS) $(TEST_SCRIPTS)
+check: $(B)/normd $(call chosen,$(TESTS)) ## run every test, without installing anything (SAN=address,undefined CC=clang work)
+	@NORMD=$(B)/normd BUILD=$(B) tests/run.sh $(call chosen,$(TESTS) $(TEST_SCRIPTS))
+
+# --- what else must hold -----------------------------------------------------------------------------------------
+
+.PHONY: lint headers sanitize test-thread test-neon test-bare test-all
+lint: ## no warning from gcc or clang, headers that stand alone, layers, shell scripts
+	$(call install,$(LINT_PACKAGES))
+	@for cc in gcc clang; do \
+		$(MAKE) --no-print-directory CC=$$cc WERROR=-Werror B=build/lint-$$cc build/lint-$$cc/normd tests || exit 1; done
+	@$(MAKE) --no-print-directory headers
+	@tests/layers.sh build/lint-gcc
+	@shellcheck -S warning .ci/run $$(git ls-files '*.sh')
+	@echo "lint: clean"
+
+.PHONY: tests
+tests: $(TESTS) $(EXTRA_TESTS)
+
+headers: ## compile each header alone
+	@for h in $$(git ls-files 'core/*.h' 'api/*.h' 'server/*.h' 'tests/*.h'); do \
+		case $$h in core/kernels/*|api/kernels/*|*/tables/*) continue ;; esac; \
+		$(CC) -std=gnu11 $(WARN) -Wno-unused-function -I. -D_GNU_SOURCE -fsyntax-only -x c $$h || exit 1; done
+
+sanitize: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call install,$(SAN_PACKAGES))
+	@$(MAKE) --no-print-directory check SAN=address,undefined
+
+test-thread: ## the tests that share memory between threads, under ThreadSanitizer
+	$(call install,$(SAN_PACKAGES))
+	@$(MAKE) --no-print-directory check SAN=thread ONLY="pool arena kernels norm server daemon"
+
+NEON := CC=aarch64-linux-gnu-gcc TEST_LIBS="-lcheck -lsubunit -lrt -lmpfr -lgmp" B=build/neon
+test-neon: ## the core's and the codec's tests as aarch64 programs under qemu
+	@[ "$(DEPS)" = 0 ] || dpkg --print-foreign-architectures | grep -qx arm64 || $(SUDO) dpkg --add-architecture arm64
+	$(call install,$(NEON_PACKAGES))
+	@$(MAKE) --no-print-directory $(NEON) check-neon
+
+.PHONY: check-neon
+check-neon: $(filter $(B)/tests/core/% $(B)/tests/kernels/% $(B)/tests/api/test_json_number%,$(TESTS))
+	@BUILD=$(B) RUNNER=qemu-aarch64-static tests/run.sh $^
+
+test-bare: ## `make run` and `make test` in a Debian 12 that has only make (root, mmdebstrap)
+	$(call install,mmdebstrap git)
+	@tests/bare.sh
+
+test-all: ## all of the above, as .ci/run does
+	@.ci/run
 
 .PHONY: clean help
 clean: ## delete everything built

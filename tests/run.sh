@@ -6,7 +6,8 @@ passed=0 failed=0 skipped=0
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 for t in "$@"; do
-	timeout "${TEST_TIMEOUT:-600}" "$t" >"$log" 2>&1
+	# shellcheck disable=SC2086 # RUNNER is a command with its words: an emulator
+	timeout "${TEST_TIMEOUT:-600}" ${RUNNER:-} "$t" >"$log" 2>&1
 	status=$?
 	checks=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$log" |
 		awk '{ n += $1; bad += $2 + $3 } END { print n + 0, bad + 0 }')
