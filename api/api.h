@@ -72,6 +72,12 @@ void api_set_ready(struct api *api, bool ready);
  */
 bool api_admit(struct api *api, const struct api_request *request, struct api_answer *answer);
 
+/*
+ * Whether the answer may take long although the body is short, judged at a glance (a deep block, a dense Jacobian): the
+ * server then computes it where it does not hold up others. Only for an admitted request; its body is complete.
+ */
+bool api_may_be_long(const struct api *api, const struct api_request *request);
+
 /* Answers a request whose body is complete (it makes api_admit's checks too). Always fills the answer. Any thread. */
 void api_call(struct api *api, const struct api_request *request, struct api_answer *answer);
 

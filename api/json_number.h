@@ -13,7 +13,7 @@
 
 enum json_number_status {
 	JSON_NUMBER_OK,
-	JSON_NUMBER_SYNTAX,   /* not a JSON number (or, in a list, not one followed by white space, ',' or ']') */
+	JSON_NUMBER_SYNTAX,   /* not a JSON number */
 	JSON_NUMBER_RANGE,    /* a number that rounds to an infinity in the dtype */
 	JSON_NUMBER_FULL      /* a list has more numbers than `capacity` */
 };

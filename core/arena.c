@@ -132,6 +132,11 @@ size_t nc_arena_left(const struct nc_arena *arena)
 	return left > RED_ZONE ? left - RED_ZONE : 0;
 }
 
+size_t nc_arena_touched(const struct nc_arena *arena)
+{
+	return round_up(arena->peak, HUGE_PAGE);
+}
+
 void nc_arena_reset(struct nc_arena *arena, size_t keep)
 {
 	nc_arena_rewind(arena, 0);

@@ -39,6 +39,9 @@ void nc_arena_rewind(struct nc_arena *arena, size_t mark);
 /* Bytes that can still be allocated. */
 size_t nc_arena_left(const struct nc_arena *arena);
 
+/* Bytes that hold pages of the system, at most: what a reset may keep. */
+size_t nc_arena_touched(const struct nc_arena *arena);
+
 /* Frees everything; pages beyond the first `keep` bytes go back to the system. */
 void nc_arena_reset(struct nc_arena *arena, size_t keep);
 

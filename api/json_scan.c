@@ -1,0 +1,118 @@
+#include "json_scan.h"
+
+#include <math.h>
+
+/* Beyond any exponent that matters, and far from where sums with digit counts could overflow. */
+#define EXPONENT_LIMIT INT64_C(1000000000000000000)
+
+/* Appends a run of digits to the mantissa while there is room for it; *dropped counts those that found none. */
+static const char *scan_digits(const char *p, const char *end, struct decimal *d, int64_t *dropped)
+{
+	const uint64_t full = UINT64_C(1000000000000000000); /* 10^18: a mantissa of 19 digits */
+	for (; p < end && json_is_digit(*p); p++) {
+		if (d->mantissa < full) {
+			d->mantissa = d->mantissa * 10 + (uint64_t)(*p - '0');
+		} else {
+			d->truncated |= *p != '0';
+			++*dropped;
+		}
+	}
+	return p;
+}
+
+bool json_scan_number(const char *text, const char *end, struct decimal *d, const char **after)
+{
+	const char *p = text;
+	int64_t dropped = 0, fraction = 0, exponent = 0;
+
+	*d = (struct decimal){0};
+	d->negative = p < end && *p == '-';
+	p += d->negative;
+	*after = p;
+	if (p == end || !json_is_digit(*p))
+		return false;
+	d->digits = p;
+	if (*p == '0')
+		p++;
+	else
+		p = scan_digits(p, end, d, &dropped);
+	if (p < end && *p == '.') {
+		const char *first = ++p;
+		p = scan_digits(p, end, d, &dropped);
+		*after = p;
+		if (p == first)
+			return false;
+		fraction = p - first;
+	}
+	d->digits_end = p;
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		bool minus = ++p < end && *p == '-';
+		p += p < end && (*p == '-' || *p == '+');
+		*after = p;
+		if (p == end || !json_is_digit(*p))
+			return false;
+		for (; p < end && json_is_digit(*p); p++)
+			if (exponent < EXPONENT_LIMIT)
+				exponent = exponent * 10 + (*p - '0');
+		exponent = minus ? -exponent : exponent;
+	}
+	*after = p;
+	d->digits_exponent = exponent - fraction;
+	d->exponent = d->digits_exponent + dropped;
+	return true;
+}
+
+enum json_number_status json_read_number(const char *text, const char *end, enum nc_dtype dtype, double *value,
+                                         const char **after)
+{
+	struct decimal d;
+	*value = 0;
+	if (!json_scan_number(text, end, &d, after))
+		return JSON_NUMBER_SYNTAX;
+	double magnitude = decimal_round(&d, dtype);
+	if (isinf(magnitude)) {
+		*after = text;
+		return JSON_NUMBER_RANGE;
+	}
+	*value = d.negative ? -magnitude : magnitude;
+	return JSON_NUMBER_OK;
+}
+
+enum json_number_status json_read_element(const char *text, const char *end, enum nc_dtype dtype, void *out,
+                                          size_t index, const char **after)
+{
+	double value;
+	enum json_number_status status = json_read_number(text, end, dtype, &value, after);
+	if (dtype == NC_FLOAT64)
+		((double *)out)[index] = value;
+	else
+		((float *)out)[index] = (float)value;
+	return status;
+}
+
+static const char *skip_space(const char *p, const char *end)
+{
+	while (p < end && json_is_space(*p))
+		p++;
+	return p;
+}
+
+enum json_number_status json_read_list_scalar(const char *text, const char *end, enum nc_dtype dtype, void *out,
+                                              size_t capacity, size_t *count, const char **after)
+{
+	for (;;) {
+		text = skip_space(text, end);
+		*after = text;
+		if (*count == capacity)
+			return text < end && (*text == '-' || json_is_digit(*text)) ? JSON_NUMBER_FULL : JSON_NUMBER_SYNTAX;
+		enum json_number_status status = json_read_element(text, end, dtype, out, *count, after);
+		if (status != JSON_NUMBER_OK)
+			return status;
+		++*count;
+		text = skip_space(*after, end);
+		*after = text;
+		if (text == end || *text != ',')
+			return JSON_NUMBER_OK;
+		text++;
+	}
+}

@@ -1,0 +1,505 @@
+#include "http.h"
+#include "connections.h"
+#include "cors.h"
+#include "exchange.h"
+#include "linger.h"
+#include "log.h"
+
+#include <microhttpd.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	LARGE_BODY = 128 << 10,   /* bytes from which on a request is computed by the workers, not by the thread that read it */
+	SURPLUS = 64,             /* connections beyond the limit that are still told so */
+	STOP_PATIENCE = 2000,     /* milliseconds that a client has for what it still sends when the daemon is to stop */
+};
+
+struct http {
+	struct MHD_Daemon *daemon;
+	const struct config *config;
+	struct api *api;
+	struct jobs *jobs;
+	struct exchanges *exchanges;
+	struct connections *connections;
+	struct lingering *lingering;
+	struct MHD_Response *exhausted;   /* when there is not even memory for a request */
+	uint64_t id_seed;
+	_Atomic uint64_t id_count;
+	_Atomic size_t in_flight;
+	atomic_bool draining;
+};
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static struct connection *connection_of(struct MHD_Connection *mhd)
+{
+	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* The paths that orchestrators ask: answered without a key, while draining and beyond the limit of connections. */
+static bool is_health(const char *path)
+{
+	static const char *const paths[] = {"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"};
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (strcmp(path, paths[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_ready(struct http *http)
+{
+	return !http->draining && !jobs_full(http->jobs) &&
+	       connections_count(http->connections) <= http->config->max_connections;
+}
+
+/* --- answers ----------------------------------------------------------------------------------------------------- */
+
+static const char *header_of(const struct api_answer *answer, const char *name)
+{
+	for (unsigned i = 0; i < answer->header_count; i++) {
+		if (strcmp(answer->headers[i].name, name) == 0)
+			return answer->headers[i].value;
+	}
+	return NULL;
+}
+
+static void add_cors(struct http *http, struct exchange *exchange, struct MHD_Response *response, int *status)
+{
+	const struct head *head = &exchange->head;
+	if (cors_varies(http->config->cors_origin))
+		MHD_add_response_header(response, "Vary", "Origin");
+	const char *origin = cors_answer(http->config->cors_origin, head->origin);
+	if (!origin)
+		return;
+	MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
+	MHD_add_response_header(response, "Timing-Allow-Origin", origin);
+	if (strcmp(exchange->request.method, "OPTIONS") != 0 || !head->preflight_method) {
+		MHD_add_response_header(response, "Access-Control-Expose-Headers",
+		                        "X-Request-Id, Server-Timing, Normd-Kernel, Retry-After, Inference-Header-Content-Length");
+		return;
+	}
+	const char *allow = header_of(&exchange->answer, "Allow");
+	if (!allow || *status >= 300)
+		return;
+	*status = 204;
+	MHD_add_response_header(response, "Access-Control-Allow-Methods", allow);
+	MHD_add_response_header(response, "Access-Control-Allow-Headers",
+	                        "Content-Type, Authorization, X-API-Key, X-Request-Id, traceparent, "
+	                        "Inference-Header-Content-Length");
+	MHD_add_response_header(response, "Access-Control-Max-Age", "86400");
+	if (head->preflight_private)
+		MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+}
+
+/* Queues the exchange's answer, whose body stays where it is until the request is completed. */
+static enum MHD_Result send_answer(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange)
+{
+	struct api_answer *answer = &exchange->answer;
+	struct connection *connection = connection_of(mhd);
+	struct MHD_Response *response = MHD_create_response_from_buffer(answer->body_len, (void *)(uintptr_t)answer->body,
+	                                                                MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return MHD_NO;
+	add_cors(http, exchange, response, &answer->status);
+	if (answer->content_type && answer->status != MHD_HTTP_NO_CONTENT)
+		MHD_add_response_header(response, "Content-Type", answer->content_type);
+	MHD_add_response_header(response, "X-Request-Id", exchange->id);
+	for (unsigned i = 0; i < answer->header_count; i++)
+		MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
+	if (answer->status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+	if (answer->status == MHD_HTTP_SERVICE_UNAVAILABLE && !header_of(answer, "Retry-After"))
+		MHD_add_response_header(response, "Retry-After", "1");
+	if (exchange->close)
+		MHD_add_response_header(response, "Connection", "close");
+	if (connection)
+		connections_wait(http->connections, connection, connections_now(), answer->body_len);
+	enum MHD_Result queued = MHD_queue_response(mhd, (unsigned)answer->status, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+static enum MHD_Result refuse(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange, const char *name,
+                              const char *detail)
+{
+	api_refuse(http->api, &exchange->request, name, detail, &exchange->answer);
+	return send_answer(http, mhd, exchange);
+}
+
+/* As refuse, for a request whose body has not been read, or that may not be what it seems: nothing more is read. */
+static enum MHD_Result turn_away(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange,
+                                 const char *name, const char *detail)
+{
+	exchange->close = true;
+	return refuse(http, mhd, exchange, name, detail);
+}
+
+/* --- a request's head -------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	head_add(context, name, value);
+	return MHD_YES;
+}
+
+/* An id of 16 hexadecimal digits: the steps of splitmix64 from a random start. */
+static void make_id(struct http *http, char id[HEAD_ID_MAX + 1])
+{
+	uint64_t z = http->id_seed + 0x9e3779b97f4a7c15u * ++http->id_count;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	snprintf(id, HEAD_ID_MAX + 1, "%016llx", (unsigned long long)(z ^ (z >> 31)));
+}
+
+/* The path of a target in absolute form (http://host/path), which every server has to take; else url as it is. */
+static const char *path_of(const char *url)
+{
+	const char *authority = strstr(url, "://");
+	if (*url == '/' || !authority)
+		return url;
+	const char *path = strchr(authority + 3, '/');
+	return path ? path : "/";
+}
+
+static void read_head(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange, const char *url,
+                      const char *method)
+{
+	struct head *head = &exchange->head;
+	MHD_get_connection_values(mhd, MHD_HEADER_KIND, take_header, head);
+	const char *id = head_sane_id(head);
+	if (id)
+		strcpy(exchange->id, id);
+	else
+		make_id(http, exchange->id);
+	head_trace_id(head, exchange->trace);
+	const char *pretty = MHD_lookup_connection_value(mhd, MHD_GET_ARGUMENT_KIND, "pretty");
+	exchange->request = (struct api_request){
+		.method = method,
+		.path = path_of(url),
+		.pretty = pretty && (strcmp(pretty, "1") == 0 || strcmp(pretty, "true") == 0),
+		.content_type = head->content_type,
+		.content_encoding = head->content_encoding,
+		.request_id = exchange->id,
+		.arena = exchange->arena,
+	};
+}
+
+/* Makes room for the body: as much as it says that it has, or as much as is allowed when it comes in chunks. */
+static enum MHD_Result expect_body(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange)
+{
+	size_t length = head_content_length(&exchange->head);
+	if (!length && !exchange->head.transfer_encoding)
+		return MHD_YES;
+	if (length >= LARGE_BODY && !(exchange->place = jobs_reserve(http->jobs)))
+		return turn_away(http, mhd, exchange, "overloaded",
+		                 "as many large requests as --queue admits are under way; send this one again later");
+	exchange->room = length ? length : http->config->max_body;
+	exchange->body = nc_arena_alloc(exchange->arena, exchange->room);
+	if (!exchange->body)
+		return turn_away(http, mhd, exchange, "out_of_memory", "there is no memory for this body; send it again later");
+	exchange->unread = true;
+	return MHD_YES;
+}
+
+static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url, const char *method,
+                             const char *version, void **context)
+{
+	struct connection *connection = connection_of(mhd);
+	struct exchange *exchange = exchanges_take(http->exchanges);
+	if (!exchange)
+		return MHD_queue_response(mhd, MHD_HTTP_SERVICE_UNAVAILABLE, http->exhausted);
+	*context = exchange;
+	http->in_flight++;
+	exchange->begun = nanoseconds();
+	exchange->owner = http;
+	exchange->connection = mhd;
+	read_head(http, mhd, exchange, url, method);
+
+	struct api_request *request = &exchange->request;
+	const struct head *head = &exchange->head;
+	bool health = is_health(request->path);
+	bool preflight = head->preflight_method && strcmp(method, "OPTIONS") == 0;
+	const char *fault = head_fault(head, strcmp(version, "HTTP/1.0") != 0);
+	exchange->unread = head->content_length || head->transfer_encoding;
+	if (fault)
+		return turn_away(http, mhd, exchange, "bad_request", fault);
+	if (http->draining && !health)
+		return turn_away(http, mhd, exchange, "draining", "this server is shutting down; send the request to another, or again");
+	if ((!connection || connection->surplus) && !health)
+		return turn_away(http, mhd, exchange, "overloaded",
+		                 "as many connections as --max-connections allows are open; try again later");
+	if (*http->config->api_key && !health && !preflight && !head_has_key(head, http->config->api_key))
+		return refuse(http, mhd, exchange, "unauthorized",
+		              "send the key that this server was started with, as Authorization: Bearer KEY or X-API-Key: KEY");
+	request->body_len = head_content_length(head);
+	if (!api_admit(http->api, request, &exchange->answer))
+		return send_answer(http, mhd, exchange);
+	request->body_len = 0;
+	exchange->unread = false;
+	if (health)
+		api_set_ready(http->api, is_ready(http));
+	return expect_body(http, mhd, exchange);
+}
+
+/* --- its body and its computation ---------------------------------------------------------------------------------- */
+
+/* From here on the body is read to nowhere, since no answer can be given while it arrives. */
+static void give_up_on(struct exchange *exchange, const char *refusal, const char *detail)
+{
+	exchange->refusal = refusal;
+	exchange->detail = detail;
+}
+
+/* false: the connection is to be closed without an answer, since the body goes on and on. */
+static bool receive(struct http *http, struct connection *connection, struct exchange *exchange, const char *data,
+                    size_t length)
+{
+	struct api_request *request = &exchange->request;
+	if (!exchange->refusal && length > exchange->room - request->body_len)
+		give_up_on(exchange, "body_too_large", "the body is larger than --max-body allows");
+	if (!exchange->refusal && !exchange->place && request->body_len + length >= LARGE_BODY &&
+	    !(exchange->place = jobs_reserve(http->jobs)))
+		give_up_on(exchange, "overloaded",
+		           "as many large requests as --queue admits are under way; send this one again later");
+	if (exchange->refusal) {
+		exchange->discarded += length;
+	} else {
+		memcpy(exchange->body + request->body_len, data, length);
+		request->body_len += length;
+	}
+	if (connection)
+		connections_wait(http->connections, connection, exchange->begun / 1000000,
+		                 request->body_len + exchange->discarded);
+	return exchange->discarded <= http->config->max_body;
+}
+
+/* On a worker's thread. The exchange is not ours any more once the connection is resumed. */
+static void run_job(struct job *job)
+{
+	struct exchange *exchange = (struct exchange *)(void *)((char *)job - offsetof(struct exchange, job));
+	struct http *http = exchange->owner;
+	api_call(http->api, &exchange->request, &exchange->answer);
+	exchange->answered = true;
+	MHD_resume_connection(exchange->connection);
+}
+
+static enum MHD_Result complete(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange)
+{
+	struct connection *connection = connection_of(mhd);
+	struct api_request *request = &exchange->request;
+	exchange->unread = false;
+	if (exchange->refusal)
+		return turn_away(http, mhd, exchange, exchange->refusal, exchange->detail);
+	if (exchange->body) {
+		nc_arena_trim(exchange->arena, exchange->body, request->body_len);
+		request->body = exchange->body;
+	}
+	if (connection)
+		connections_hold(connection);
+	if (!exchange->place && api_may_be_long(http->api, request) && !(exchange->place = jobs_reserve(http->jobs)))
+		return refuse(http, mhd, exchange, "overloaded",
+		              "as many large requests as --queue admits are under way; send this one again later");
+	if (!exchange->place) {
+		api_call(http->api, request, &exchange->answer);
+		return send_answer(http, mhd, exchange);
+	}
+	MHD_suspend_connection(mhd);
+	exchange->job.run = run_job;
+	jobs_submit(http->jobs, &exchange->job);
+	return MHD_YES;
+}
+
+/* --- what libmicrohttpd calls ---------------------------------------------------------------------------------------- */
+
+/* Called with a request's head, then with each piece of its body, then once it is complete, and again after a resume. */
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_length, void **context)
+{
+	struct http *http = cls;
+	struct exchange *exchange = *context;
+	if (!exchange)
+		return begin(http, mhd, url, method, version, context);
+	if (*upload_length) {
+		bool going_on = receive(http, connection_of(mhd), exchange, upload, *upload_length);
+		*upload_length = 0;
+		return going_on ? MHD_YES : MHD_NO;
+	}
+	if (exchange->answered)
+		return send_answer(http, mhd, exchange);
+	return complete(http, mhd, exchange);
+}
+
+static void log_exchange(const struct exchange *exchange, const struct connection *connection,
+                         enum MHD_RequestTerminationCode reason)
+{
+	bool cut = reason == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED || (connection && connection->cut);
+	bool head_only = strcmp(exchange->request.method, "HEAD") == 0;
+	log_request(&(struct log_line){
+		.method = exchange->request.method,
+		.path = exchange->request.path,
+		.status = exchange->answer.status,
+		.bytes_in = exchange->request.body_len + exchange->discarded,
+		.bytes_out = head_only ? 0 : exchange->answer.body_len,
+		.nanoseconds = nanoseconds() - exchange->begun,
+		.request_id = exchange->id,
+		.trace_id = exchange->trace,
+		.end = reason == MHD_REQUEST_TERMINATED_COMPLETED_OK       ? "done"
+		       : cut                                               ? "timeout"
+		       : reason == MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN ? "stopped"
+		                                                           : "aborted",
+	});
+}
+
+/* The answer has been sent, or never will be: the last that is heard of a request. */
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode reason)
+{
+	struct http *http = cls;
+	struct exchange *exchange = *context;
+	struct connection *connection = connection_of(mhd);
+	if (connection) {
+		connection->busy = false;
+		connections_wait(http->connections, connection, connections_now(), 0);
+	}
+	if (!exchange)
+		return;
+	*context = NULL;
+	if (connection)
+		connection->linger = exchange->unread;
+	log_exchange(exchange, connection, reason);
+	if (exchange->place)
+		jobs_release(http->jobs);
+	exchanges_give(http->exchanges, exchange);
+	http->in_flight--;
+}
+
+/* A request line has arrived. Its value becomes the request's context, which begin makes. */
+static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+	struct http *http = cls;
+	struct connection *connection = connection_of(mhd);
+	(void)uri;
+	if (connection) {
+		connection->busy = true;
+		connections_wait(http->connections, connection, connections_now(), 0);
+	}
+	return NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
+{
+	struct http *http = cls;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*context = connections_add(http->connections,
+		                           MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+		return;
+	}
+	struct connection *connection = *context;
+	if (!connection)
+		return;
+	if (connection->linger)
+		linger_add(http->lingering, connection->fd);
+	connections_remove(http->connections, connection);
+	*context = NULL;
+}
+
+/* --- start and stop --------------------------------------------------------------------------------------------------- */
+
+/* Addresses for one request: its body, its numbers read and computed, its answer. They cost nothing until touched. */
+static size_t arena_bytes(const struct config *config)
+{
+	return 4 * config->max_body + 128 * config->max_elements + 4 * config->max_answer + ((size_t)64 << 20);
+}
+
+static bool start_daemon(struct http *http)
+{
+	unsigned threads = (unsigned)http->config->poll_threads;
+	unsigned limit = (unsigned)(http->config->max_connections + 2 * SURPLUS) * threads; /* any one thread may get them all */
+	http->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_TURBO,
+		0, NULL, NULL, on_request, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http, MHD_OPTION_CONNECTION_LIMIT, limit,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http->config->timeout, MHD_OPTION_THREAD_POOL_SIZE,
+		threads > 1 ? threads : 0, MHD_OPTION_END);
+	return http->daemon;
+}
+
+struct http *http_start(const struct config *config, struct api *api)
+{
+	static char exhausted[] = "{\"type\":\"urn:normd:problem:out_of_memory\",\"title\":\"The server is out of memory\","
+				  "\"status\":503,\"detail\":\"There is no memory for this request; send it again later.\"}\n";
+	struct http *http = calloc(1, sizeof *http);
+	if (!http)
+		return NULL;
+	http->config = config;
+	http->api = api;
+	if (getrandom(&http->id_seed, sizeof http->id_seed, 0) != sizeof http->id_seed)
+		http->id_seed = nanoseconds();
+	http->jobs = jobs_create((unsigned)config->threads, config->queue);
+	http->exchanges = exchanges_create(arena_bytes(config), config->keep_memory);
+	http->connections = connections_create(config->max_connections, config->timeout * 1000);
+	http->lingering = linger_create();
+	http->exhausted = MHD_create_response_from_buffer(sizeof exhausted - 1, exhausted, MHD_RESPMEM_PERSISTENT);
+	if (http->jobs && http->exchanges && http->connections && http->lingering && http->exhausted &&
+	    MHD_add_response_header(http->exhausted, "Content-Type", "application/problem+json") == MHD_YES &&
+	    MHD_add_response_header(http->exhausted, "Retry-After", "1") == MHD_YES && start_daemon(http))
+		return http;
+	http_stop(http);
+	return NULL;
+}
+
+void http_add(struct http *http, int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof address;
+	if (connections_count(http->connections) >= http->config->max_connections + SURPLUS ||
+	    getpeername(fd, (struct sockaddr *)&address, &length) != 0) {
+		close(fd);
+		return;
+	}
+	MHD_add_connection(http->daemon, fd, (const struct sockaddr *)&address, length); /* closes fd when it fails */
+}
+
+void http_sweep(struct http *http)
+{
+	connections_sweep(http->connections);
+}
+
+void http_drain(struct http *http)
+{
+	http->draining = true;
+	connections_hurry(http->connections, STOP_PATIENCE);
+}
+
+size_t http_in_flight(const struct http *http)
+{
+	return http->in_flight;
+}
+
+void http_stop(struct http *http)
+{
+	if (!http)
+		return;
+	if (http->daemon)
+		MHD_stop_daemon(http->daemon);
+	if (http->exhausted)
+		MHD_destroy_response(http->exhausted);
+	linger_destroy(http->lingering);
+	jobs_destroy(http->jobs);
+	connections_destroy(http->connections);
+	exchanges_destroy(http->exchanges);
+	free(http);
+}
