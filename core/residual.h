@@ -23,6 +23,7 @@ struct nc_residual_call {
 	const void *sublayer_jacobian;    /* 1, n or n × n elements, by form */
 
 	const struct nc_norm_spec *norm;  /* NULL: no fused norm; its dtype equals `dtype` */
+	size_t period;                    /* of the norm, as in nc_norm_call; 0 counts as 1. A form that is not NUMBER needs 1 */
 	struct nc_param gain, bias;       /* of the norm */
 	bool round_sum;                   /* the norm sees y rounded to dtype; else the unrounded sum */
 	const void *dnormed;              /* gradient of normed, or NULL; adds the norm's input gradient to dy (absent: 0) */
