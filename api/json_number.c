@@ -1,14 +1,45 @@
 #include "json_number.h"
 #include "json_scan.h"
+#include "core/isa.h"
+#include "kernels/json_kernels.h"
 
 #include <math.h>
 #include <string.h>
 
+static const struct json_kernels *json_kernels(void)
+{
+	static const struct json_kernels *const built[NC_ISA_COUNT] = {
+		[NC_ISA_SCALAR] = &json_kernels_scalar,
+#ifdef __x86_64__
+		[NC_ISA_SSE2] = &json_kernels_sse2,
+		[NC_ISA_AVX2] = &json_kernels_avx2,
+		[NC_ISA_AVX512] = &json_kernels_avx512,
+#endif
+#ifdef __aarch64__
+		[NC_ISA_NEON] = &json_kernels_neon,
+#endif
+	};
+	return built[nc_isa_current()];
+}
+
+/* The fast reader stops before whatever it does not know; the scalar one takes a step there, and says what is wrong. */
 enum json_number_status json_read_list(const char *text, const char *end, enum nc_dtype dtype, void *out,
                                        size_t capacity, size_t *count, const char **after)
 {
+	const struct json_kernels *kernels = json_kernels();
 	*count = 0;
-	return json_read_list_scalar(text, end, dtype, out, capacity, count, after);
+	*after = text;
+	for (;;) {
+		bool complete = false;
+		if (*count < capacity)
+			*after = kernels->read_list(*after, end, dtype, out, capacity, count, &complete);
+		if (complete)
+			return JSON_NUMBER_OK;
+		enum json_number_status status =
+			json_read_step(*after, end, dtype, out, capacity, count, after, &complete);
+		if (complete || status != JSON_NUMBER_OK)
+			return status;
+	}
 }
 
 static char *write_nonfinite(char *out, double value, enum json_nonfinite mode)

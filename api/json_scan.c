@@ -97,22 +97,20 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-enum json_number_status json_read_list_scalar(const char *text, const char *end, enum nc_dtype dtype, void *out,
-                                              size_t capacity, size_t *count, const char **after)
+enum json_number_status json_read_step(const char *text, const char *end, enum nc_dtype dtype, void *out,
+                                       size_t capacity, size_t *count, const char **after, bool *complete)
 {
-	for (;;) {
-		text = skip_space(text, end);
-		*after = text;
-		if (*count == capacity)
-			return text < end && (*text == '-' || json_is_digit(*text)) ? JSON_NUMBER_FULL : JSON_NUMBER_SYNTAX;
-		enum json_number_status status = json_read_element(text, end, dtype, out, *count, after);
-		if (status != JSON_NUMBER_OK)
-			return status;
-		++*count;
-		text = skip_space(*after, end);
-		*after = text;
-		if (text == end || *text != ',')
-			return JSON_NUMBER_OK;
-		text++;
-	}
+	*complete = false;
+	text = skip_space(text, end);
+	*after = text;
+	if (*count == capacity)
+		return text < end && (*text == '-' || json_is_digit(*text)) ? JSON_NUMBER_FULL : JSON_NUMBER_SYNTAX;
+	enum json_number_status status = json_read_element(text, end, dtype, out, *count, after);
+	if (status != JSON_NUMBER_OK)
+		return status;
+	++*count;
+	*after = skip_space(*after, end);
+	*complete = *after == end || **after != ',';
+	*after += !*complete;
+	return JSON_NUMBER_OK;
 }

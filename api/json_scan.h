@@ -22,8 +22,11 @@ bool json_scan_number(const char *text, const char *end, struct decimal *d, cons
 enum json_number_status json_read_element(const char *text, const char *end, enum nc_dtype dtype, void *out,
                                           size_t index, const char **after);
 
-/* json_read_list, number by number, on from the *count that are already stored; text stands where a number is to come. */
-enum json_number_status json_read_list_scalar(const char *text, const char *end, enum nc_dtype dtype, void *out,
-                                              size_t capacity, size_t *count, const char **after);
+/*
+ * One number of a list, from text where it is to come to out[*count], and what stands behind it. *complete: the list ends
+ * at *after; else, with OK, the next number is to come there.
+ */
+enum json_number_status json_read_step(const char *text, const char *end, enum nc_dtype dtype, void *out,
+                                       size_t capacity, size_t *count, const char **after, bool *complete);
 
 #endif
