@@ -182,4 +182,4 @@ help: ## this list
 	@grep -hE '^[a-z0-9 -]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9 -]+):.*## /\1\t/' | \
 		while IFS="$$(printf '\t')" read -r t d; do printf '  make %-18s %s\n' "$$t" "$$d"; done
 
--include tests/api/api.mk tests/bench/bench.mk tests/fuzz/fuzz.mk
+-include $(wildcard tests/*/*.mk)

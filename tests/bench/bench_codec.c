@@ -1,0 +1,301 @@
+/*
+ * The number codec beside others: CPU time of the one thread in ns a number, medians of interleaved rounds.
+ *
+ * bench_codec [numbers...]: default 262144 and 4194304. Data sets: float32 (standard normal), float64 (standard normal), short
+ * (three decimals within ±10), and, for what is not everyday, float32 of random bits and float64 of random bits.
+ */
+#include "api/json_number.h"
+#include "core/isa.h"
+#include "peers/codec_peers.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct data {
+	const char *name;
+	enum nc_dtype dtype;
+	size_t count;
+	double *values;   /* float64 whatever the dtype, for the peers */
+	float *narrow;    /* the same in float32 */
+	char *text;       /* "[…]", and room for padding behind it */
+	size_t length;
+	char *out;
+	void *read;       /* storage */
+};
+
+/* A contender: what it does, once; returns something that depends on all of it. */
+struct contender {
+	const char *name;
+	const char *isa;  /* forced for ours; NULL for others */
+	double (*run)(const struct data *d);
+};
+
+static uint64_t state = 0x9e3779b97f4a7c15;
+
+static uint64_t next(void)
+{
+	state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+	return state * 0x2545f4914f6cdd1d;
+}
+
+static double uniform(void)
+{
+	return ((double)(next() >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(void)
+{
+	return sqrt(-2 * log(uniform())) * cos(2 * 3.14159265358979323846 * uniform());
+}
+
+static double draw_float32(void)
+{
+	return (double)(float)normal();
+}
+
+static double draw_short(void)
+{
+	return round((uniform() - .5) * 20000) / 1000;
+}
+
+static double draw_bits32(void)
+{
+	for (;;) {
+		uint32_t bits = (uint32_t)(next() >> 32);
+		float value;
+		memcpy(&value, &bits, sizeof value);
+		if (isfinite(value))
+			return (double)value;
+	}
+}
+
+static double draw_bits64(void)
+{
+	for (;;) {
+		uint64_t bits = next();
+		double value;
+		memcpy(&value, &bits, sizeof value);
+		if (isfinite(value))
+			return value;
+	}
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------- */
+
+static double read_ours(const struct data *d)
+{
+	size_t count;
+	const char *after;
+	if (json_read_list(d->text + 1, d->text + d->length, d->dtype, d->read, d->count, &count, &after) || count != d->count)
+		abort();
+	return 1;
+}
+
+static double read_jansson(const struct data *d)
+{
+	json_t *list = json_loadb(d->text, d->length, JSON_DECODE_INT_AS_REAL, NULL);
+	for (size_t i = 0; i < d->count; i++)
+		((double *)d->read)[i] = json_real_value(json_array_get(list, i));
+	json_decref(list);
+	return 1;
+}
+
+static double read_strtod(const struct data *d)
+{
+	char *p = d->text;
+	for (size_t i = 0; i < d->count; i++) {
+		if (d->dtype == NC_FLOAT64)
+			((double *)d->read)[i] = strtod(p + 1, &p);
+		else
+			((float *)d->read)[i] = strtof(p + 1, &p);
+	}
+	return 1;
+}
+
+/* --- writing ----------------------------------------------------------------------------------------------------- */
+
+static double write_ours(const struct data *d)
+{
+	size_t bad;
+	const void *values = d->dtype == NC_FLOAT64 ? (const void *)d->values : d->narrow;
+	char *end = json_write_list(d->out, d->dtype, values, d->count, JSON_NONFINITE_STOP, &bad);
+	return (double)(end - d->out);
+}
+
+static double write_jansson(const struct data *d)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < d->count; i++)
+		json_array_append_new(list, json_real(d->values[i]));
+	size_t n = json_dumpb(list, d->out, d->count * JSON_FLOAT64_MAX, JSON_COMPACT);
+	json_decref(list);
+	return (double)n;
+}
+
+static double write_snprintf(const struct data *d)
+{
+	char *p = d->out;
+	for (size_t i = 0; i < d->count; i++)
+		p += snprintf(p, 32, d->dtype == NC_FLOAT64 ? "%.17g," : "%.9g,", d->values[i]);
+	return (double)(p - d->out);
+}
+
+#define PEER(kind, name)                                                                                               \
+	static double kind##_##name(const struct data *d)                                                              \
+	{                                                                                                              \
+		return kind##_peer_##name ? kind##_peer_##name(d->text, d->length, d->values, d->narrow, d->count,     \
+		                                               d->dtype == NC_FLOAT64, d->read, d->out)                \
+		                          : 0;                                                                         \
+	}
+PEER(read, simdjson)
+PEER(read, from_chars)
+PEER(read, rapidjson)
+PEER(write, to_chars)
+PEER(write, rapidjson)
+
+static const struct contender readers[] = {
+	{"normd avx512", "avx512", read_ours},
+	{"normd avx2", "avx2", read_ours},
+	{"normd sse2", "sse2", read_ours},
+	{"normd scalar", "scalar", read_ours},
+	{"normd neon", "neon", read_ours},
+	{"simdjson on-demand", NULL, read_simdjson},
+	{"std::from_chars", NULL, read_from_chars},
+	{"RapidJSON exact", NULL, read_rapidjson},
+	{"strtod, strtof", NULL, read_strtod},
+	{"jansson", NULL, read_jansson},
+};
+
+static const struct contender writers[] = {
+	{"normd avx512", "avx512", write_ours},
+	{"normd avx2", "avx2", write_ours},
+	{"normd sse2", "sse2", write_ours},
+	{"normd scalar", "scalar", write_ours},
+	{"normd neon", "neon", write_ours},
+	{"std::to_chars", NULL, write_to_chars},
+	{"RapidJSON", NULL, write_rapidjson},
+	{"%.9g, %.17g", NULL, write_snprintf},
+	{"jansson", NULL, write_jansson},
+};
+
+enum { CONTENDERS = 10, ROUNDS = 9 };
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Median seconds of each contender, all of them in each round; 0 for one that is not there. */
+static void measure(const struct contender *c, size_t n, const struct data *d, double *median)
+{
+	double seconds[CONTENDERS][ROUNDS] = {{0}};
+	bool there[CONTENDERS];
+	for (size_t i = 0; i < n; i++)
+		there[i] = !c[i].isa || nc_isa_select(c[i].isa);
+	for (int round = -1; round < ROUNDS; round++)
+		for (size_t i = 0; i < n; i++) {
+			if (!there[i])
+				continue;
+			nc_isa_select(c[i].isa ? c[i].isa : "auto");
+			double start = now();
+			there[i] = c[i].run(d) != 0;
+			if (round >= 0)
+				seconds[i][round] = now() - start;
+		}
+	for (size_t i = 0; i < n; i++) {
+		qsort(seconds[i], ROUNDS, sizeof(double), ascending);
+		median[i] = there[i] ? seconds[i][ROUNDS / 2] : 0;
+	}
+	nc_isa_select("auto");
+}
+
+static void fill(struct data *d, const char *name, enum nc_dtype dtype, size_t count, double (*draw)(void))
+{
+	size_t bad;
+	d->name = name;
+	d->dtype = dtype;
+	d->count = count;
+	for (size_t i = 0; i < count; i++)
+		d->narrow[i] = (float)(d->values[i] = draw());
+	d->text[0] = '[';
+	const void *values = dtype == NC_FLOAT64 ? (const void *)d->values : d->narrow;
+	char *end = json_write_list(d->text + 1, dtype, values, count, JSON_NONFINITE_STOP, &bad);
+	*end++ = ']';
+	*end = 0;
+	d->length = (size_t)(end - d->text);
+}
+
+enum { SETS = 5 };
+
+static void table(const char *what, const struct contender *c, size_t n, double times[SETS][CONTENDERS],
+                  const struct data *sets, size_t count)
+{
+	printf("\n%s, %zu numbers, ns a number\n%-20s", what, count, "");
+	for (int s = 0; s < SETS; s++)
+		printf(" %13s", sets[s].name);
+	printf("\n");
+	for (size_t i = 0; i < n; i++) {
+		if (times[0][i] == 0)
+			continue;
+		printf("%-20s", c[i].name);
+		for (int s = 0; s < SETS; s++)
+			printf(" %13.2f", times[s][i] * 1e9 / (double)count);
+		printf("\n");
+	}
+}
+
+static int bench(size_t count)
+{
+	struct data d = {
+		.values = malloc(count * sizeof(double)),
+		.narrow = malloc(count * sizeof(float)),
+		.text = calloc(1, count * JSON_FLOAT64_MAX + 128),
+		.out = malloc(count * 32 + 128),
+		.read = malloc(count * sizeof(double)),
+	};
+	struct data sets[SETS];
+	double reads[SETS][CONTENDERS], writes[SETS][CONTENDERS];
+	static const struct {
+		const char *name;
+		enum nc_dtype dtype;
+		double (*draw)(void);
+	} kinds[SETS] = {
+		{"float32", NC_FLOAT32, draw_float32}, {"float64", NC_FLOAT64, normal}, {"short", NC_FLOAT32, draw_short},
+		{"bits float32", NC_FLOAT32, draw_bits32}, {"bits float64", NC_FLOAT64, draw_bits64},
+	};
+	if (!d.values || !d.narrow || !d.text || !d.out || !d.read)
+		return 1;
+	for (int s = 0; s < SETS; s++) {
+		fill(&d, kinds[s].name, kinds[s].dtype, count, kinds[s].draw);
+		sets[s] = d;
+		measure(readers, sizeof readers / sizeof *readers, &d, reads[s]);
+		measure(writers, sizeof writers / sizeof *writers, &d, writes[s]);
+	}
+	table("read", readers, sizeof readers / sizeof *readers, reads, sets, count);
+	table("write", writers, sizeof writers / sizeof *writers, writes, sets, count);
+	free(d.values), free(d.narrow), free(d.text), free(d.out), free(d.read);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	printf("float32, float64: standard normal, shortest decimals; short: three decimals within 10; bits: random bit patterns\n");
+	if (argc < 2)
+		return bench(262144) || bench(4194304);
+	for (int i = 1; i < argc; i++)
+		if (bench((size_t)strtoull(argv[i], NULL, 10)))
+			return 1;
+	return 0;
+}
