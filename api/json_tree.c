@@ -1,0 +1,80 @@
+#include "json_tree.h"
+
+#include "call.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * jansson asks for its memory by two functions for the whole process. While a thread parses a request, they take it
+ * from that request's arena, and freeing does nothing; any other use of jansson goes to the heap.
+ */
+static _Thread_local struct {
+	struct nc_arena *arena;
+	char *at, *end;
+} small;
+
+static void *tree_alloc(size_t bytes)
+{
+	if (!small.arena)
+		return malloc(bytes);
+	bytes = (bytes + 15) & ~(size_t)15;
+	if (bytes > (size_t)(small.end - small.at)) {
+		size_t block = bytes > 4096 ? bytes : 4096;
+		char *at = nc_arena_alloc(small.arena, block);
+		if (!at)
+			return NULL;
+		small.at = at;
+		small.end = at + block;
+	}
+	void *memory = small.at;
+	small.at += bytes;
+	return memory;
+}
+
+static void tree_free(void *memory)
+{
+	if (!small.arena)
+		free(memory);
+}
+
+void json_tree_setup(void)
+{
+	json_set_alloc_funcs(tree_alloc, tree_free);
+	json_object_seed(0);
+}
+
+static bool explain(struct call *call, const json_error_t *error)
+{
+	enum json_error_code code = json_error_code(error);
+	size_t offset = lift_origin(&call->lift, error->position > 0 ? (size_t)error->position : 0);
+
+	if (code == json_error_out_of_memory)
+		return fail_memory(call);
+	if (code == json_error_duplicate_key) {
+		/* The text ends in: near '"key"' */
+		const char *key = strchr(error->text, '"');
+		const char *end = key ? strrchr(key, '"') : NULL;
+		int len = end && end > key ? (int)(end - key) + 1 : 0;
+		return fail_text(call, PROBLEM_duplicate_key, offset, "the key %.*s stands twice in one object: leave one of them out",
+		                 len, len ? key : "");
+	}
+	return fail_text(call, PROBLEM_bad_json, offset, "%s", error->text);
+}
+
+bool json_tree_parse(struct call *call)
+{
+	json_error_t error;
+
+	small.arena = call->arena;
+	small.at = small.end = NULL;
+	call->root = json_loadb(call->lift.envelope, call->lift.envelope_len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	small.arena = NULL;
+	if (!call->root)
+		return explain(call, &error);
+	if (!json_is_object(call->root))
+		return fail(call, PROBLEM_not_an_object, NULL, "\"an object\"", NULL,
+		            "the body must be a JSON object, such as {\"x\":[3,4]}");
+	return true;
+}

@@ -1,0 +1,15 @@
+/* The envelope as a tree, by jansson. All of jansson's memory of a request lies in its arena. */
+#ifndef API_JSON_TREE_H
+#define API_JSON_TREE_H
+
+#include <stdbool.h>
+
+struct call;
+
+/* Points jansson's allocation at this file. Once, before any other use of jansson in the process. */
+void json_tree_setup(void);
+
+/* Parses the call's envelope into call->root, an object. false with the call's problem set. */
+bool json_tree_parse(struct call *call);
+
+#endif
