@@ -155,7 +155,7 @@ sanitize: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 
 test-thread: ## the tests that share memory between threads, under ThreadSanitizer
 	$(call install,$(SAN_PACKAGES))
-	@$(MAKE) --no-print-directory check SAN=thread ONLY="pool arena kernels norm server daemon"
+	@$(MAKE) --no-print-directory check SAN=thread ONLY="pool arena kernels norm jobs http"
 
 NEON := CC=aarch64-linux-gnu-gcc TEST_LIBS="-lcheck -lsubunit -lrt -lmpfr -lgmp" B=build/neon
 test-neon: ## the core's and the codec's tests as aarch64 programs under qemu

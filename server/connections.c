@@ -12,7 +12,8 @@ struct connections {
 	struct connection *first;
 	size_t limit;
 	_Atomic size_t count;
-	_Atomic uint64_t timeout;
+	uint64_t timeout;
+	_Atomic uint64_t latest;     /* no client may send after this */
 };
 
 struct connections *connections_create(size_t limit, uint64_t timeout)
@@ -23,6 +24,7 @@ struct connections *connections_create(size_t limit, uint64_t timeout)
 	pthread_mutex_init(&connections->lock, NULL);
 	connections->limit = limit;
 	connections->timeout = timeout;
+	connections->latest = UINT64_MAX;
 	return connections;
 }
 
@@ -40,7 +42,7 @@ struct connection *connections_add(struct connections *connections, int fd)
 	if (!connection)
 		return NULL;
 	connection->fd = fd;
-	connections_wait(connections, connection, connections_now(), 0);
+	connections_receive(connections, connection, connections_now(), 0);
 	pthread_mutex_lock(&connections->lock);
 	connection->surplus = ++connections->count > connections->limit;
 	connection->next = connections->first;
@@ -70,43 +72,67 @@ size_t connections_count(struct connections *connections)
 	return connections->count;
 }
 
-void connections_wait(struct connections *connections, struct connection *connection, uint64_t since, size_t bytes)
+static void set_deadline(struct connection *connection, uint64_t deadline)
+{
+	atomic_store_explicit(&connection->deadline, deadline, memory_order_relaxed);
+}
+
+void connections_receive(struct connections *connections, struct connection *connection, uint64_t since, size_t bytes)
 {
 	uint64_t deadline = since + connections->timeout + (uint64_t)bytes * 1000 / SLOWEST;
-	atomic_store_explicit(&connection->deadline, deadline, memory_order_relaxed);
+	connection->sends = false;
+	set_deadline(connection, deadline < connections->latest ? deadline : connections->latest);
 }
 
 void connections_hold(struct connection *connection)
 {
-	atomic_store_explicit(&connection->deadline, UINT64_MAX, memory_order_relaxed);
+	set_deadline(connection, UINT64_MAX);
 }
 
-size_t connections_sweep(struct connections *connections)
+void connections_send(struct connections *connections, struct connection *connection, size_t bytes)
+{
+	connection->sends = true;
+	set_deadline(connection, connections_now() + connections->timeout + (uint64_t)bytes * 1000 / SLOWEST);
+}
+
+/*
+ * Whether the client has closed and nothing of what it sent is left to read. Seen twice at the same deadline, by two
+ * sweeps, since what was read may be on its way through libmicrohttpd: a client may well close its side and await the answer.
+ */
+static bool has_ended(struct connection *connection, uint64_t deadline)
+{
+	char byte;
+	if (connection->sends || deadline == UINT64_MAX || recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+		return false;
+	bool again = connection->ended == deadline;
+	connection->ended = deadline;
+	return again;
+}
+
+void connections_sweep(struct connections *connections)
 {
 	uint64_t now = connections_now();
-	size_t busy = 0;
 	pthread_mutex_lock(&connections->lock);
-	for (struct connection *c = connections->first; c; c = c->next) {
-		if (c->deadline >= now || c->cut)
-			continue;
-		busy += c->busy;
-		c->cut = true;
-		shutdown(c->fd, SHUT_RDWR);
-	}
-	pthread_mutex_unlock(&connections->lock);
-	return busy;
-}
-
-void connections_hurry(struct connections *connections, uint64_t timeout)
-{
-	uint64_t latest = connections_now() + timeout;
-	pthread_mutex_lock(&connections->lock);
-	if (timeout < connections->timeout)
-		connections->timeout = timeout;
 	for (struct connection *c = connections->first; c; c = c->next) {
 		uint64_t deadline = c->deadline;
-		/* it may be moved meanwhile, by the new timeout or to "never": then it needs no change */
-		if (deadline > latest && deadline != UINT64_MAX)
+		bool late = deadline < now && !c->cut;
+		if (late)
+			c->cut = true;
+		if (late || has_ended(c, deadline))
+			shutdown(c->fd, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&connections->lock);
+}
+
+void connections_hurry(struct connections *connections, uint64_t milliseconds)
+{
+	uint64_t latest = connections_now() + milliseconds;
+	connections->latest = latest;
+	pthread_mutex_lock(&connections->lock);
+	for (struct connection *c = connections->first; c; c = c->next) {
+		uint64_t deadline = c->deadline;
+		/* one that moves meanwhile does so by the new rule */
+		if (!c->sends && deadline > latest && deadline != UINT64_MAX)
 			atomic_compare_exchange_strong(&c->deadline, &deadline, latest);
 	}
 	pthread_mutex_unlock(&connections->lock);

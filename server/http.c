@@ -36,6 +36,8 @@ struct http {
 	atomic_bool draining;
 };
 
+static const char queue_full[] = "as many large requests as --queue admits are under way; send this one again later";
+
 static uint64_t nanoseconds(void)
 {
 	struct timespec time;
@@ -126,25 +128,24 @@ static enum MHD_Result send_answer(struct http *http, struct MHD_Connection *mhd
 	if (exchange->close)
 		MHD_add_response_header(response, "Connection", "close");
 	if (connection)
-		connections_wait(http->connections, connection, connections_now(), answer->body_len);
+		connections_send(http->connections, connection, answer->body_len);
 	enum MHD_Result queued = MHD_queue_response(mhd, (unsigned)answer->status, response);
 	MHD_destroy_response(response);
 	return queued;
 }
 
+/* Fills the answer with a refusal; returns false. */
+static bool deny(struct http *http, struct exchange *exchange, const char *name, const char *detail)
+{
+	api_refuse(http->api, &exchange->request, name, detail, &exchange->answer);
+	return false;
+}
+
 static enum MHD_Result refuse(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange, const char *name,
                               const char *detail)
 {
-	api_refuse(http->api, &exchange->request, name, detail, &exchange->answer);
+	deny(http, exchange, name, detail);
 	return send_answer(http, mhd, exchange);
-}
-
-/* As refuse, for a request whose body has not been read, or that may not be what it seems: nothing more is read. */
-static enum MHD_Result turn_away(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange,
-                                 const char *name, const char *detail)
-{
-	exchange->close = true;
-	return refuse(http, mhd, exchange, name, detail);
 }
 
 /* --- a request's head -------------------------------------------------------------------------------------------- */
@@ -199,26 +200,44 @@ static void read_head(struct http *http, struct MHD_Connection *mhd, struct exch
 }
 
 /* Makes room for the body: as much as it says that it has, or as much as is allowed when it comes in chunks. */
-static enum MHD_Result expect_body(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange)
+static bool make_room(struct http *http, struct exchange *exchange, size_t length)
 {
-	size_t length = head_content_length(&exchange->head);
-	if (!length && !exchange->head.transfer_encoding)
-		return MHD_YES;
 	if (length >= LARGE_BODY && !(exchange->place = jobs_reserve(http->jobs)))
-		return turn_away(http, mhd, exchange, "overloaded",
-		                 "as many large requests as --queue admits are under way; send this one again later");
+		return deny(http, exchange, "overloaded", queue_full);
 	exchange->room = length ? length : http->config->max_body;
 	exchange->body = nc_arena_alloc(exchange->arena, exchange->room);
-	if (!exchange->body)
-		return turn_away(http, mhd, exchange, "out_of_memory", "there is no memory for this body; send it again later");
-	exchange->unread = true;
-	return MHD_YES;
+	return exchange->body || deny(http, exchange, "out_of_memory", "there is no memory for this body; send it again later");
+}
+
+/* Whether the request may go on to its body; if not, its answer is filled. */
+static bool admit(struct http *http, const struct connection *connection, struct exchange *exchange)
+{
+	struct api_request *request = &exchange->request;
+	const struct head *head = &exchange->head;
+	if (is_health(request->path)) {
+		api_set_ready(http->api, is_ready(http));
+	} else {
+		bool preflight = head->preflight_method && strcmp(request->method, "OPTIONS") == 0;
+		exchange->close = http->draining || !connection || connection->surplus;
+		if (http->draining)
+			return deny(http, exchange, "draining", "this server is shutting down; send the request again, or to another");
+		if (exchange->close)
+			return deny(http, exchange, "overloaded",
+			            "as many connections as --max-connections allows are open; try again later");
+		if (*http->config->api_key && !preflight && !head_has_key(head, http->config->api_key))
+			return deny(http, exchange, "unauthorized", "send the key that this server was started with, as "
+			                                            "Authorization: Bearer KEY or X-API-Key: KEY");
+	}
+	size_t length = head_content_length(head);
+	request->body_len = length;
+	bool admitted = api_admit(http->api, request, &exchange->answer);
+	request->body_len = 0;
+	return admitted && (!exchange->unread || make_room(http, exchange, length));
 }
 
 static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url, const char *method,
                              const char *version, void **context)
 {
-	struct connection *connection = connection_of(mhd);
 	struct exchange *exchange = exchanges_take(http->exchanges);
 	if (!exchange)
 		return MHD_queue_response(mhd, MHD_HTTP_SERVICE_UNAVAILABLE, http->exhausted);
@@ -229,30 +248,17 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	exchange->connection = mhd;
 	read_head(http, mhd, exchange, url, method);
 
-	struct api_request *request = &exchange->request;
-	const struct head *head = &exchange->head;
-	bool health = is_health(request->path);
-	bool preflight = head->preflight_method && strcmp(method, "OPTIONS") == 0;
-	const char *fault = head_fault(head, strcmp(version, "HTTP/1.0") != 0);
-	exchange->unread = head->content_length || head->transfer_encoding;
+	const char *fault = head_fault(&exchange->head, strcmp(version, "HTTP/1.0") != 0);
+	exchange->unread = fault || exchange->head.transfer_encoding || head_content_length(&exchange->head);
 	if (fault)
-		return turn_away(http, mhd, exchange, "bad_request", fault);
-	if (http->draining && !health)
-		return turn_away(http, mhd, exchange, "draining", "this server is shutting down; send the request to another, or again");
-	if ((!connection || connection->surplus) && !health)
-		return turn_away(http, mhd, exchange, "overloaded",
-		                 "as many connections as --max-connections allows are open; try again later");
-	if (*http->config->api_key && !health && !preflight && !head_has_key(head, http->config->api_key))
-		return refuse(http, mhd, exchange, "unauthorized",
-		              "send the key that this server was started with, as Authorization: Bearer KEY or X-API-Key: KEY");
-	request->body_len = head_content_length(head);
-	if (!api_admit(http->api, request, &exchange->answer))
+		exchange->close = !deny(http, exchange, "bad_request", fault);
+	else if (admit(http, connection_of(mhd), exchange))
+		return MHD_YES;
+	/* libmicrohttpd closes a connection that is answered here, so only a request with a body is: it need not be sent */
+	if (exchange->unread)
 		return send_answer(http, mhd, exchange);
-	request->body_len = 0;
-	exchange->unread = false;
-	if (health)
-		api_set_ready(http->api, is_ready(http));
-	return expect_body(http, mhd, exchange);
+	exchange->answered = true;
+	return MHD_YES;
 }
 
 /* --- its body and its computation ---------------------------------------------------------------------------------- */
@@ -273,8 +279,7 @@ static bool receive(struct http *http, struct connection *connection, struct exc
 		give_up_on(exchange, "body_too_large", "the body is larger than --max-body allows");
 	if (!exchange->refusal && !exchange->place && request->body_len + length >= LARGE_BODY &&
 	    !(exchange->place = jobs_reserve(http->jobs)))
-		give_up_on(exchange, "overloaded",
-		           "as many large requests as --queue admits are under way; send this one again later");
+		give_up_on(exchange, "overloaded", queue_full);
 	if (exchange->refusal) {
 		exchange->discarded += length;
 	} else {
@@ -282,9 +287,10 @@ static bool receive(struct http *http, struct connection *connection, struct exc
 		request->body_len += length;
 	}
 	if (connection)
-		connections_wait(http->connections, connection, exchange->begun / 1000000,
-		                 request->body_len + exchange->discarded);
-	return exchange->discarded <= http->config->max_body;
+		connections_receive(http->connections, connection, exchange->begun / 1000000,
+		                    request->body_len + exchange->discarded);
+	exchange->unread = exchange->discarded <= http->config->max_body;
+	return exchange->unread;
 }
 
 /* On a worker's thread. The exchange is not ours any more once the connection is resumed. */
@@ -303,7 +309,7 @@ static enum MHD_Result complete(struct http *http, struct MHD_Connection *mhd, s
 	struct api_request *request = &exchange->request;
 	exchange->unread = false;
 	if (exchange->refusal)
-		return turn_away(http, mhd, exchange, exchange->refusal, exchange->detail);
+		return refuse(http, mhd, exchange, exchange->refusal, exchange->detail);
 	if (exchange->body) {
 		nc_arena_trim(exchange->arena, exchange->body, request->body_len);
 		request->body = exchange->body;
@@ -311,8 +317,7 @@ static enum MHD_Result complete(struct http *http, struct MHD_Connection *mhd, s
 	if (connection)
 		connections_hold(connection);
 	if (!exchange->place && api_may_be_long(http->api, request) && !(exchange->place = jobs_reserve(http->jobs)))
-		return refuse(http, mhd, exchange, "overloaded",
-		              "as many large requests as --queue admits are under way; send this one again later");
+		return refuse(http, mhd, exchange, "overloaded", queue_full);
 	if (!exchange->place) {
 		api_call(http->api, request, &exchange->answer);
 		return send_answer(http, mhd, exchange);
@@ -370,10 +375,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context, 
 	struct http *http = cls;
 	struct exchange *exchange = *context;
 	struct connection *connection = connection_of(mhd);
-	if (connection) {
-		connection->busy = false;
-		connections_wait(http->connections, connection, connections_now(), 0);
-	}
+	if (connection)
+		connections_receive(http->connections, connection, connections_now(), 0);
 	if (!exchange)
 		return;
 	*context = NULL;
@@ -392,10 +395,8 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
 	struct http *http = cls;
 	struct connection *connection = connection_of(mhd);
 	(void)uri;
-	if (connection) {
-		connection->busy = true;
-		connections_wait(http->connections, connection, connections_now(), 0);
-	}
+	if (connection)
+		connections_receive(http->connections, connection, connections_now(), 0);
 	return NULL;
 }
 
@@ -429,7 +430,7 @@ static bool start_daemon(struct http *http)
 	unsigned threads = (unsigned)http->config->poll_threads;
 	unsigned limit = (unsigned)(http->config->max_connections + 2 * SURPLUS) * threads; /* any one thread may get them all */
 	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_TURBO,
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
 		0, NULL, NULL, on_request, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http, MHD_OPTION_CONNECTION_LIMIT, limit,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http->config->timeout, MHD_OPTION_THREAD_POOL_SIZE,

@@ -32,6 +32,7 @@ struct daemon {
 	struct api_setting settings[CONFIG_ROWS];
 	struct address address;
 	int listening, signals;
+	uint64_t swept;      /* when clients were last looked at, in milliseconds */
 	struct nc_pool *pool;
 	struct api *api;
 	struct http *http;
@@ -137,10 +138,19 @@ static bool accept_all(struct daemon *daemon)
 	}
 }
 
+/* Lets the slow be cut off when `interval` milliseconds have passed since it was last done. */
+static void sweep(struct daemon *daemon, uint64_t interval)
+{
+	uint64_t now = connections_now();
+	if (now - daemon->swept < interval)
+		return;
+	daemon->swept = now;
+	http_sweep(daemon->http);
+}
+
 static void serve(struct daemon *daemon)
 {
 	struct pollfd polled[] = {{.fd = daemon->signals, .events = POLLIN}, {.fd = daemon->listening, .events = POLLIN}};
-	uint64_t swept = 0;
 	bool files_left = true;
 	for (;;) {
 		int ready = poll(polled, files_left ? 2 : 1, TICK);
@@ -150,11 +160,7 @@ static void serve(struct daemon *daemon)
 			files_left = true;
 		else if (ready > 0 && polled[1].revents)
 			files_left = accept_all(daemon);
-		uint64_t now = connections_now();
-		if (now - swept >= TICK) {
-			swept = now;
-			http_sweep(daemon->http);
-		}
+		sweep(daemon, TICK);
 	}
 }
 
@@ -171,7 +177,7 @@ static void drain(struct daemon *daemon)
 	while (http_in_flight(daemon->http)) {
 		if (told_to_end(daemon->signals, GLANCE))
 			_exit(EXIT_FAILURE);
-		http_sweep(daemon->http);
+		sweep(daemon, TICK / 4);
 	}
 }
 
