@@ -56,20 +56,27 @@ static char *write_nonfinite(char *out, double value, enum json_nonfinite mode)
 char *json_write_list(char *out, enum nc_dtype dtype, const void *values, size_t count, enum json_nonfinite mode,
                       size_t *bad)
 {
+	const struct json_kernels *kernels = json_kernels();
+	const double *wide = dtype == NC_FLOAT64 ? values : NULL;
+	const float *narrow = dtype == NC_FLOAT64 ? NULL : values;
+	char *start = out;
+	size_t i = 0;
+
 	*bad = count;
-	for (size_t i = 0; i < count; i++) {
-		bool wide = dtype == NC_FLOAT64;
-		double value = wide ? ((const double *)values)[i] : (double)((const float *)values)[i];
-		if (!isfinite(value) && mode == JSON_NONFINITE_STOP) {
+	for (;;) { /* each number with a comma behind it */
+		size_t written;
+		out = wide ? kernels->write_float64(out, wide + i, count - i, &written)
+		           : kernels->write_float32(out, narrow + i, count - i, &written);
+		i += written;
+		if (i == count)
+			break;
+		if (mode == JSON_NONFINITE_STOP) {
 			*bad = i;
-			return out;
+			break;
 		}
-		if (i)
-			*out++ = ',';
-		if (!isfinite(value))
-			out = write_nonfinite(out, value, mode);
-		else
-			out = wide ? json_write_float64(out, value) : json_write_float32(out, (float)value);
+		out = write_nonfinite(out, wide ? wide[i] : (double)narrow[i], mode);
+		*out++ = ',';
+		i++;
 	}
-	return out;
+	return out > start ? out - 1 : out;
 }

@@ -3,7 +3,10 @@
 
 #ifdef KERNEL_ISA_avx512
 #include "read_avx512.h"
+#include "write_avx512.h"
 #else
+#include "write_plain.h"
+
 static const char *read_list(const char *text, const char *end, enum nc_dtype dtype, void *out, size_t capacity,
                              size_t *count, bool *complete)
 {
@@ -18,4 +21,6 @@ static const char *read_list(const char *text, const char *end, enum nc_dtype dt
 
 const struct json_kernels TABLE_NAME(KERNEL_ISA) = {
 	.read_list = read_list,
+	.write_float64 = write_float64,
+	.write_float32 = write_float32,
 };

@@ -1,7 +1,7 @@
 /* The number codec by cases: grammar, rounding of every dtype, the form of what is written. */
 #include "api/json_number.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -70,16 +70,4 @@ START_TEST(form)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("json_number");
-	TCase *tcase = tcase_create("cases");
-	tcase_add_test(tcase, grammar);
-	tcase_add_test(tcase, form);
-	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
-}
+TEST_MAIN(grammar, form)

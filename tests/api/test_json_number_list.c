@@ -4,8 +4,8 @@
  */
 #include "api/json_number.h"
 #include "core/isa.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
@@ -299,18 +299,4 @@ START_TEST(every_place_in_a_block)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("json_number_list");
-	TCase *tcase = tcase_create("lists");
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, random_lists);
-	tcase_add_test(tcase, every_fault_at_every_place);
-	tcase_add_test(tcase, every_place_in_a_block);
-	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
-}
+TEST_MAIN(random_lists, every_fault_at_every_place, every_place_in_a_block)
