@@ -54,6 +54,11 @@ int nc_dtype_mantissa_bits(enum nc_dtype dtype)
 	return dtypes[dtype].mantissa_bits;
 }
 
+int nc_dtype_min_exponent(enum nc_dtype dtype)
+{
+	return dtypes[dtype].min_exponent;
+}
+
 double nc_dtype_machine_epsilon(enum nc_dtype dtype)
 {
 	return dtype == NC_FLOAT64 ? 0x1p-52 : 0x1p-23;

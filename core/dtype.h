@@ -31,6 +31,9 @@ double nc_dtype_max(enum nc_dtype dtype);
 /* Bits of the significand, the implicit one counted: 53, 24, 8, 11. */
 int nc_dtype_mantissa_bits(enum nc_dtype dtype);
 
+/* Exponent of the smallest normal value, 2^exponent. */
+int nc_dtype_min_exponent(enum nc_dtype dtype);
+
 /* The epsilon of "machine": 2^-52 for float64, 2^-23 for every other (they are computed in float32 elsewhere). */
 double nc_dtype_machine_epsilon(enum nc_dtype dtype);
 

@@ -1,0 +1,258 @@
+#include "residual.h"
+
+#include "norm_wide.h"
+
+#include <math.h>
+
+struct run {
+	struct nc_residual_call *call;
+	struct nc_norm_spec spec; /* call->norm, or a stand-in that only says the dtype */
+	struct wide *d;           /* rows × features: the whole gradient of the sum, for a form other than none */
+	size_t chunk_rows;
+	size_t bad_row;           /* the first row without a value, or SIZE_MAX */
+};
+
+enum { CHUNK_ELEMENTS = 16384 };
+
+static bool param_valid(struct nc_param param, size_t n)
+{
+	return !param.count || (param.data && (param.count == 1 || param.count == n));
+}
+
+static bool valid(const struct nc_residual_call *call)
+{
+	const struct nc_norm_spec *norm = call->norm;
+	size_t elements, square;
+
+	if (!call->features || __builtin_mul_overflow(call->rows, call->features, &elements))
+		return false;
+	if (!isfinite(call->skip_scale) || !isfinite(call->update_scale))
+		return false;
+	if (elements && (!call->x || !call->update))
+		return false;
+	if (call->form != NC_JACOBIAN_NONE && !call->sublayer_jacobian)
+		return false;
+	if (call->form == NC_JACOBIAN_DENSE && __builtin_mul_overflow(call->features, call->features, &square))
+		return false;
+	if (call->form == NC_JACOBIAN_NONE &&
+	    (call->dx_identity || call->dx_sublayer || call->identity || call->sublayer || call->total))
+		return false;
+	if ((call->dx || call->dupdate || call->dx_identity || call->dx_sublayer) && !call->dy && !call->dnormed)
+		return false;
+	if ((call->dgain || call->dbias) && !call->dnormed)
+		return false;
+	if (!norm)
+		return !call->dnormed && !call->normed && !call->divisor && !call->mean && !call->variance;
+	if (norm->dtype != call->dtype || !(isfinite(norm->epsilon) && norm->epsilon >= 0) || !isfinite(norm->gain_offset))
+		return false;
+	if (norm->kind == NC_RMSNORM && (call->bias.count || call->mean || call->variance))
+		return false;
+	return param_valid(call->gain, call->features) && param_valid(call->bias, call->features);
+}
+
+static const void *at(enum nc_dtype dtype, const void *array, size_t index)
+{
+	return (const char *)array + index * nc_dtype_storage_bytes(dtype);
+}
+
+static struct wide_row sum_row(const struct run *run, size_t row)
+{
+	const struct nc_residual_call *call = run->call;
+	size_t start = row * call->features;
+
+	return (struct wide_row){
+		.spec = &run->spec,
+		.n = call->features,
+		.x = at(call->dtype, call->x, start),
+		.update = at(call->dtype, call->update, start),
+		.skip = call->skip_scale,
+		.scale = call->update_scale,
+		.round_sum = call->round_sum,
+		.gain = call->gain,
+		.bias = call->bias,
+	};
+}
+
+static void set(enum nc_dtype dtype, void *data, size_t i, struct wide value)
+{
+	if (data)
+		nc_set_element(dtype, data, i, wide_round(value, dtype));
+}
+
+/* Element i of u · J_Fᵀ d for one row. */
+static struct wide through_sublayer(const struct nc_residual_call *call, const struct wide *d, size_t i)
+{
+	const void *jacobian = call->sublayer_jacobian;
+	struct wide sum = wide_from(0), scale = wide_from(call->update_scale);
+	size_t n = call->features;
+
+	switch (call->form) {
+	case NC_JACOBIAN_NONE:
+		break;
+	case NC_JACOBIAN_NUMBER:
+		sum = wide_mul(d[i], wide_from(nc_element(call->dtype, jacobian, 0)));
+		break;
+	case NC_JACOBIAN_DIAGONAL:
+		sum = wide_mul(d[i], wide_from(nc_element(call->dtype, jacobian, i)));
+		break;
+	case NC_JACOBIAN_DENSE:
+		for (size_t k = 0; k < n; k++)
+			sum = wide_add(sum, wide_mul(d[k], wide_from(nc_element(call->dtype, jacobian, k * n + i))));
+		break;
+	}
+	return wide_mul(scale, sum);
+}
+
+/* The gradients of one row, from d, the whole gradient of its sum. */
+static void run_gradients(const struct run *run, size_t start, const struct wide *d)
+{
+	const struct nc_residual_call *call = run->call;
+	struct wide skip = wide_from(call->skip_scale), scale = wide_from(call->update_scale);
+
+	for (size_t i = 0; i < call->features; i++) {
+		struct wide identity = wide_mul(skip, d[i]), dx = identity;
+
+		set(call->dtype, call->dupdate, start + i, wide_mul(scale, d[i]));
+		if (call->form != NC_JACOBIAN_NONE && (call->dx || call->dx_sublayer)) {
+			struct wide sublayer = through_sublayer(call, d, i);
+
+			set(call->dtype, call->dx_sublayer, start + i, sublayer);
+			dx = wide_add(dx, sublayer);
+		}
+		set(call->dtype, call->dx_identity, start + i, identity);
+		set(call->dtype, call->dx, start + i, dx);
+	}
+}
+
+static void run_row(struct run *run, size_t row)
+{
+	struct nc_residual_call *call = run->call;
+	enum nc_dtype dtype = call->dtype, stat = dtype == NC_FLOAT64 ? NC_FLOAT64 : NC_FLOAT32;
+	size_t n = call->features, start = row * n;
+	struct wide_row w = sum_row(run, row);
+	struct wide_projection p = {.gained = true};
+
+	if (call->y) {
+		struct wide_row unrounded = w;
+
+		unrounded.round_sum = false;
+		for (size_t i = 0; i < n; i++)
+			set(dtype, call->y, start + i, wide_row_x(&unrounded, i));
+	}
+	if (call->norm) {
+		if (!wide_row_begin(&w)) {
+			size_t seen = __atomic_load_n(&run->bad_row, __ATOMIC_RELAXED);
+
+			while (row < seen && !__atomic_compare_exchange_n(&run->bad_row, &seen, row, true, __ATOMIC_RELAXED,
+			                                                  __ATOMIC_RELAXED))
+				;
+			return;
+		}
+		set(stat, call->divisor, row, w.r);
+		set(stat, call->mean, row, w.mean);
+		set(stat, call->variance, row, w.m);
+		for (size_t i = 0; i < n && call->normed; i++)
+			set(dtype, call->normed, start + i, wide_row_y(&w, i));
+	}
+	if (!run->d)
+		return;
+
+	struct wide *d = run->d + start;
+	if (call->dnormed) {
+		p.u = at(dtype, call->dnormed, start);
+		wide_project_begin(&w, &p);
+	}
+	for (size_t i = 0; i < n; i++) {
+		d[i] = call->dy ? wide_from(nc_element(dtype, call->dy, start + i)) : wide_from(0);
+		if (call->dnormed)
+			d[i] = wide_add(d[i], wide_project_at(&w, &p, i));
+	}
+	run_gradients(run, start, d);
+}
+
+static void run_chunk(void *context, size_t chunk)
+{
+	struct run *run = context;
+	size_t first = chunk * run->chunk_rows, end = first + run->chunk_rows;
+
+	for (size_t row = first; row < end && row < run->call->rows; row++)
+		run_row(run, row);
+}
+
+static enum nc_status param_gradients(const struct run *run, struct nc_arena *arena)
+{
+	const struct nc_residual_call *call = run->call;
+	size_t n = call->features;
+	struct wide *dgain = nc_arena_array(arena, n, sizeof(*dgain)), *dbias = nc_arena_array(arena, n, sizeof(*dbias));
+
+	if (!dgain || !dbias)
+		return NC_NO_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		dgain[i] = dbias[i] = wide_from(0);
+	for (size_t row = 0; row < call->rows; row++) {
+		struct wide_row w = sum_row(run, row);
+
+		wide_row_begin(&w);
+		for (size_t i = 0; i < n; i++) {
+			struct wide dy = wide_from(nc_element(call->dtype, call->dnormed, row * n + i));
+
+			dbias[i] = wide_add(dbias[i], dy);
+			dgain[i] = wide_add(dgain[i], wide_mul(dy, wide_row_xhat(&w, i)));
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		set(call->dtype, call->dgain, i, dgain[i]);
+		set(call->dtype, call->dbias, i, dbias[i]);
+	}
+	return NC_OK;
+}
+
+/* s·I, u·J_F and their sum, each in the form that was given. */
+static void jacobians(const struct nc_residual_call *call)
+{
+	size_t n = call->features, count = call->form == NC_JACOBIAN_NUMBER ? 1 : n;
+
+	if (call->form == NC_JACOBIAN_NONE || !(call->identity || call->sublayer || call->total))
+		return;
+	if (call->form == NC_JACOBIAN_DENSE)
+		count = n * n;
+	for (size_t i = 0; i < count; i++) {
+		bool diagonal = call->form != NC_JACOBIAN_DENSE || i / n == i % n;
+		struct wide identity = wide_from(diagonal ? call->skip_scale : 0);
+		struct wide factor = wide_from(nc_element(call->dtype, call->sublayer_jacobian, i));
+		struct wide sublayer = wide_mul(wide_from(call->update_scale), factor);
+
+		set(call->dtype, call->identity, i, identity);
+		set(call->dtype, call->sublayer, i, sublayer);
+		set(call->dtype, call->total, i, wide_add(identity, sublayer));
+	}
+}
+
+enum nc_status nc_residual(struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena)
+{
+	if (!valid(call))
+		return NC_INVALID;
+
+	size_t chunk_rows = CHUNK_ELEMENTS / call->features + 1, mark = nc_arena_mark(arena);
+	struct run run = {.call = call, .chunk_rows = chunk_rows, .bad_row = SIZE_MAX};
+	enum nc_status status = NC_OK;
+
+	run.spec = call->norm ? *call->norm : (struct nc_norm_spec){.dtype = call->dtype};
+	if (call->dx || call->dupdate || call->dx_identity || call->dx_sublayer) {
+		run.d = nc_arena_array(arena, call->rows * call->features, sizeof(*run.d));
+		if (!run.d)
+			status = NC_NO_MEMORY;
+	}
+	if (!status && (call->dgain || call->dbias))
+		status = param_gradients(&run, arena);
+	if (!status)
+		nc_pool_run(pool, run_chunk, &run, call->rows / chunk_rows + (call->rows % chunk_rows != 0));
+	if (!status && run.bad_row != SIZE_MAX) {
+		call->bad_row = run.bad_row;
+		status = NC_NO_VALUE;
+	}
+	if (!status)
+		jacobians(call);
+	nc_arena_rewind(arena, mark);
+	return status;
+}
