@@ -167,6 +167,18 @@ test-neon: ## the core's and the codec's tests as aarch64 programs under qemu
 check-neon: $(filter $(B)/tests/core/% $(B)/tests/kernels/% $(B)/tests/api/test_json_number%,$(TESTS))
 	@BUILD=$(B) RUNNER=qemu-aarch64-static tests/run.sh $^
 
+.PHONY: image test-image image-tools
+IMAGE := normd:$(VERSION)
+image-tools:
+	$(if $(shell docker info >/dev/null 2>&1 && echo yes),,$(call install,buildah podman runc mmdebstrap))
+
+image: image-tools ## build the container image (docker, or buildah where there is no engine)
+	docker/image.sh $(IMAGE)
+
+test-image: image ## run the image read-only without capabilities and call every endpoint
+	$(call install,curl python3)
+	tests/image.sh $(IMAGE)
+
 test-bare: ## `make run` and `make test` in a Debian 12 that has only make (root, mmdebstrap)
 	$(call install,mmdebstrap git)
 	@tests/bare.sh
