@@ -4,6 +4,7 @@
 #include "call.h"
 #include "json_lift_array.h"
 #include "json_number.h"
+#include "json_string.h"
 #include "json_text.h"
 
 /* What the grammar allows next. */
@@ -200,13 +201,15 @@ static bool walk_string(struct walker *w, const char **at, bool key)
 	if (!close)
 		return fail_text(w->call, PROBLEM_bad_json, (size_t)(*at - w->lift->text), "a string is not closed");
 	*at = close + 1;
+	if (!key && level->object && json_is(level->key, level->key_len, "base64"))
+		return walk_base64(w, text, close);
+	const char *what, *fault = json_string_fault(text, close, &what);
+	if (fault)
+		return fail_text(w->call, PROBLEM_bad_json, (size_t)(fault - w->lift->text), "%s", what);
 	if (key) {
 		level->key = text;
 		level->key_len = (size_t)(close - text);
-		return true;
 	}
-	if (level->object && json_is(level->key, level->key_len, "base64"))
-		return walk_base64(w, text, close);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 #include "json_tree.h"
 
 #include "call.h"
+#include "json_text.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -45,22 +46,40 @@ void json_tree_setup(void)
 	json_object_seed(0);
 }
 
+/* The key that ends at or before `offset` of the body: the start of its quotes. */
+static const char *key_before(const struct lift *lift, size_t offset)
+{
+	const char *at = lift->text + offset;
+	while (at > lift->text && (at == lift->end || *at != '"'))
+		at--;
+	while (--at > lift->text) {
+		const char *back = at;
+		while (back > lift->text && back[-1] == '\\')
+			back--;
+		if (*at == '"' && (at - back) % 2 == 0)
+			return at;
+	}
+	return lift->text;
+}
+
 static bool explain(struct call *call, const json_error_t *error)
 {
+	enum { SHOWN = 40 };
+	const struct lift *lift = &call->lift;
 	enum json_error_code code = json_error_code(error);
-	size_t offset = lift_origin(&call->lift, error->position > 0 ? (size_t)error->position : 0);
+	size_t offset = lift_origin(lift, error->position > 0 ? (size_t)error->position : 0);
 
 	if (code == json_error_out_of_memory)
 		return fail_memory(call);
-	if (code == json_error_duplicate_key) {
-		/* The text ends in: near '"key"' */
-		const char *key = strchr(error->text, '"');
-		const char *end = key ? strrchr(key, '"') : NULL;
-		int len = end && end > key ? (int)(end - key) + 1 : 0;
-		return fail_text(call, PROBLEM_duplicate_key, offset, "the key %.*s stands twice in one object: leave one of them out",
-		                 len, len ? key : "");
-	}
-	return fail_text(call, PROBLEM_bad_json, offset, "%s", error->text);
+	if (code != json_error_duplicate_key)
+		return fail_text(call, PROBLEM_bad_json, offset, "%s", error->text);
+	const char *key = key_before(lift, offset);
+	const char *close = json_string_end(key + 1, lift->end);
+	size_t len = close ? (size_t)(close - key) + 1 : 0;
+	if (len == 0 || len > SHOWN)
+		return fail_text(call, PROBLEM_duplicate_key, (size_t)(key - lift->text), "a key stands twice in one object: leave one of them out");
+	return fail_text(call, PROBLEM_duplicate_key, (size_t)(key - lift->text),
+	                 "the key %.*s stands twice in one object: leave one of them out", (int)len, key);
 }
 
 bool json_tree_parse(struct call *call)

@@ -1,6 +1,7 @@
 #include "nearest.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { MOST = 63, FAR = 99 };
 
@@ -24,6 +25,8 @@ unsigned edit_distance(const char *a, const char *b)
 
 	if (m > MOST || n > MOST)
 		return FAR;
+	if (m > 1 && m < n && strncasecmp(a, b, m) == 0)
+		return 1 + (unsigned)(n - m) / 8;
 	for (size_t j = 0; j <= n; j++)
 		above[j] = (unsigned char)j;
 	for (size_t i = 1; i <= m; i++) {
@@ -46,5 +49,5 @@ unsigned edit_distance(const char *a, const char *b)
 int is_near(const char *name, unsigned distance)
 {
 	size_t len = strlen(name);
-	return distance < FAR && distance <= (len < 3 ? 1 : len < 6 ? 2 : len / 3 + 1) && distance < len;
+	return distance < FAR && distance <= (len < 3 ? 1 : len < 6 ? 2 : len / 3) && distance < len;
 }

@@ -50,7 +50,7 @@ END_TEST
 START_TEST(what_is_not_base64)
 {
 	static const char *const bad[] = {"A", "AA", "AAA", "AA=A", "A===", "====", "AAAA=", "AA-_", "AA A", "AAA\n", "Zh==", "Zm9=",
-	                                  "AAAAAA=A", "\xc3\xa4" "AA", "=AAA"};
+	                                  "AAAAAA=A", "\xc3\xa4--", "=AAA"};
 	unsigned char out[16];
 	size_t len;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

@@ -9,6 +9,8 @@ START_TEST(distances)
 	ck_assert_uint_eq(edit_distance("epsilom", "epsilon"), 1);
 	ck_assert_uint_eq(edit_distance("epislon", "epsilon"), 1); /* a swap */
 	ck_assert_uint_eq(edit_distance("epsilo", "epsilon"), 1);
+	ck_assert_uint_eq(edit_distance("eps", "epsilon"), 1);
+	ck_assert_uint_lt(edit_distance("eps", "epsilon"), edit_distance("eps", "epsilon_placement"));
 	ck_assert_uint_eq(edit_distance("eepsilon", "epsilon"), 1);
 	ck_assert_uint_eq(edit_distance("Epsilon", "epsilon"), 0);
 	ck_assert_uint_eq(edit_distance("gain-offset", "gain_offset"), 0);
