@@ -1,0 +1,212 @@
+#include "norm.h"
+
+#include "norm_wide.h"
+
+#include <math.h>
+
+/* One call and its state; a chunk is a run of whole rows. */
+struct run {
+	const struct nc_norm_spec *spec;
+	struct nc_norm_call *call;
+	size_t chunk_rows;
+	size_t bad_row; /* the first row without a value, or SIZE_MAX */
+};
+
+/* Elements that are worth a chunk of their own. */
+enum { CHUNK_ELEMENTS = 16384 };
+
+const char *nc_norm_accumulation(enum nc_dtype dtype)
+{
+	return dtype == NC_FLOAT64 ? "float64 compensated" : "float64";
+}
+
+static bool param_valid(struct nc_param param, size_t count)
+{
+	return !param.count || (param.data && (param.count == 1 || param.count == count));
+}
+
+static bool valid(const struct nc_norm_spec *spec, const struct nc_norm_call *call)
+{
+	size_t params, elements, square;
+
+	if (!call->features || !call->period || call->rows % call->period)
+		return false;
+	if (__builtin_mul_overflow(call->period, call->features, &params) ||
+	    __builtin_mul_overflow(call->rows, call->features, &elements))
+		return false;
+	if (call->jacobian && __builtin_mul_overflow(elements, call->features, &square))
+		return false;
+	if (!(isfinite(spec->epsilon) && spec->epsilon >= 0 && isfinite(spec->gain_offset)))
+		return false;
+	if (!param_valid(call->gain, params) || !param_valid(call->bias, params))
+		return false;
+	if (spec->kind == NC_RMSNORM && (call->bias.count || call->mean || call->variance))
+		return false;
+	if ((call->dx || call->dgain || call->dbias) && !call->dy)
+		return false;
+	if (call->jvp && !call->tangent)
+		return false;
+	if (!call->diagonal != !call->left || !call->diagonal != !call->right)
+		return false;
+	return !elements || call->x;
+}
+
+/* Element `index` of an array in the storage of dtype, as a pointer. */
+static const void *at(enum nc_dtype dtype, const void *array, size_t index)
+{
+	return (const char *)array + index * nc_dtype_storage_bytes(dtype);
+}
+
+/* The part of a gain or bias that belongs to a row. */
+static struct nc_param row_param(const struct nc_norm_call *call, struct nc_param param, size_t row)
+{
+	if (param.count > 1) {
+		param.data = at(param.dtype, param.data, row % call->period * call->features);
+		param.count = call->features;
+	}
+	return param;
+}
+
+static struct wide_row wide_row(const struct run *run, size_t row)
+{
+	const struct nc_norm_call *call = run->call;
+
+	return (struct wide_row){
+		.spec = run->spec,
+		.n = call->features,
+		.x = at(run->spec->dtype, call->x, row * call->features),
+		.gain = row_param(call, call->gain, row),
+		.bias = row_param(call, call->bias, row),
+	};
+}
+
+/* Stats are never narrower than float32. */
+static void set_stat(enum nc_dtype dtype, void *stats, size_t row, struct wide value)
+{
+	enum nc_dtype stored = dtype == NC_FLOAT64 ? NC_FLOAT64 : NC_FLOAT32;
+
+	if (stats)
+		nc_set_element(stored, stats, row, wide_round(value, stored));
+}
+
+static void note_bad_row(struct run *run, size_t row)
+{
+	size_t seen = __atomic_load_n(&run->bad_row, __ATOMIC_RELAXED);
+
+	while (row < seen && !__atomic_compare_exchange_n(&run->bad_row, &seen, row, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Every output of one row but the parameters' gradients, in wide arithmetic. */
+static void run_row(struct run *run, size_t row)
+{
+	const struct nc_norm_spec *spec = run->spec;
+	const struct nc_norm_call *call = run->call;
+	enum nc_dtype dtype = spec->dtype;
+	size_t n = call->features, start = row * n;
+	struct wide_row w = wide_row(run, row);
+
+	if (!wide_row_begin(&w)) {
+		note_bad_row(run, row);
+		return;
+	}
+	set_stat(dtype, call->divisor, row, w.r);
+	set_stat(dtype, call->mean, row, w.mean);
+	set_stat(dtype, call->variance, row, w.m);
+
+	for (size_t i = 0; i < n && call->xhat; i++)
+		nc_set_element(dtype, call->xhat, start + i, wide_round(wide_row_xhat(&w, i), dtype));
+	if (call->dx) {
+		struct wide_projection p = {.u = at(dtype, call->dy, start), .gained = true};
+
+		wide_project_begin(&w, &p);
+		for (size_t i = 0; i < n; i++)
+			nc_set_element(dtype, call->dx, start + i, wide_round(wide_project_at(&w, &p, i), dtype));
+	}
+	if (call->jvp) {
+		struct wide_projection p = {.u = at(dtype, call->tangent, start)};
+
+		wide_project_begin(&w, &p);
+		for (size_t i = 0; i < n; i++) {
+			struct wide g = wide_from(nc_gain_at(spec, w.gain, i));
+
+			nc_set_element(dtype, call->jvp, start + i, wide_round(wide_mul(g, wide_project_at(&w, &p, i)), dtype));
+		}
+	}
+	for (size_t i = 0; i < n && call->jacobian; i++)
+		for (size_t j = 0; j < n; j++)
+			nc_set_element(dtype, call->jacobian, (start + i) * n + j,
+			               wide_round(wide_row_jacobian(&w, i, j), dtype));
+	for (size_t i = 0, k = nc_norm_rank(spec->kind); i < n && call->diagonal; i++)
+		wide_row_factors(&w, i, call->diagonal + start + i, call->left + (start + i) * k, call->right + (start + i) * k);
+	for (size_t i = 0; i < n && call->y; i++)
+		nc_set_element(dtype, call->y, start + i, wide_round(wide_row_y(&w, i), dtype));
+}
+
+static void run_chunk(void *context, size_t chunk)
+{
+	struct run *run = context;
+	size_t first = chunk * run->chunk_rows, end = first + run->chunk_rows;
+
+	for (size_t row = first; row < end && row < run->call->rows; row++)
+		run_row(run, row);
+}
+
+/* dgain = Σ dy ⊙ x̂ and dbias = Σ dy over the rows of each part, in wide arithmetic. */
+static enum nc_status param_gradients(const struct run *run, struct nc_arena *arena)
+{
+	const struct nc_norm_call *call = run->call;
+	enum nc_dtype dtype = run->spec->dtype;
+	size_t n = call->features, count = n * call->period;
+	struct wide *dgain = nc_arena_array(arena, count, sizeof(*dgain));
+	struct wide *dbias = nc_arena_array(arena, count, sizeof(*dbias));
+
+	if (!dgain || !dbias)
+		return NC_NO_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		dgain[i] = dbias[i] = wide_from(0);
+	for (size_t row = 0; row < call->rows; row++) {
+		struct wide_row w = wide_row(run, row);
+		size_t part = row % call->period * n;
+
+		if (call->dgain)
+			wide_row_begin(&w);
+		for (size_t i = 0; i < n; i++) {
+			struct wide dy = wide_from(nc_element(dtype, call->dy, row * n + i));
+
+			dbias[part + i] = wide_add(dbias[part + i], dy);
+			if (call->dgain)
+				dgain[part + i] = wide_add(dgain[part + i], wide_mul(dy, wide_row_xhat(&w, i)));
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (call->dgain)
+			nc_set_element(dtype, call->dgain, i, wide_round(dgain[i], dtype));
+		if (call->dbias)
+			nc_set_element(dtype, call->dbias, i, wide_round(dbias[i], dtype));
+	}
+	return NC_OK;
+}
+
+enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *call, struct nc_pool *pool,
+                       struct nc_arena *arena)
+{
+	if (!valid(spec, call))
+		return NC_INVALID;
+
+	size_t chunk_rows = CHUNK_ELEMENTS / call->features + 1, mark = nc_arena_mark(arena);
+	struct run run = {.spec = spec, .call = call, .chunk_rows = chunk_rows, .bad_row = SIZE_MAX};
+	enum nc_status status = NC_OK;
+
+	/* Before y is written: y may be x. */
+	if (call->dgain || call->dbias)
+		status = param_gradients(&run, arena);
+	if (!status)
+		nc_pool_run(pool, run_chunk, &run, call->rows / chunk_rows + (call->rows % chunk_rows != 0));
+	if (!status && run.bad_row != SIZE_MAX) {
+		call->bad_row = run.bad_row;
+		status = NC_NO_VALUE;
+	}
+	nc_arena_rewind(arena, mark);
+	return status;
+}
