@@ -4,17 +4,24 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
+
+/*
+ * Waking a parked thread takes tens of microseconds on a virtual machine, and jobs come in quick succession: so who has
+ * nothing to do looks out for so long before it parks.
+ */
+enum { LOOK_OUT = 50000 /* nanoseconds */, LOOKS = 32 /* between two looks at the clock */ };
 
 /*
  * One call of nc_pool_run: it lives on its caller's stack and is in the list while it has chunks that nobody took.
- * `next` is taken from without the lock; `helpers` counts the threads that may still touch it and is guarded by it.
+ * `next` is taken from without the lock; `helpers` counts the threads that may still touch it and is changed under it.
  */
 struct job {
 	nc_pool_fn *fn;
 	void *context;
 	size_t chunks;
 	atomic_size_t next;
-	unsigned helpers;
+	atomic_uint helpers;
 	struct job *after;
 };
 
@@ -22,8 +29,9 @@ struct nc_pool {
 	pthread_mutex_t lock;     /* guards everything below; held for a few instructions, never while a chunk runs */
 	pthread_cond_t work;      /* a job was listed, or the end has come */
 	pthread_cond_t left;      /* a helper left its job */
-	struct job *jobs;
+	_Atomic(struct job *) jobs;
 	unsigned idle;            /* threads parked on `work` */
+	unsigned looking;         /* threads that look out for jobs */
 	bool stop;
 	unsigned threads;         /* the caller counted */
 	unsigned started;
@@ -44,11 +52,70 @@ static bool open_for_help(struct job *job)
 
 static void unlist(struct nc_pool *pool, struct job *job)
 {
-	for (struct job **link = &pool->jobs; *link; link = &(*link)->after)
-		if (*link == job) {
-			*link = job->after;
-			return;
+	struct job *before = pool->jobs;
+	if (before == job) {
+		pool->jobs = job->after;
+		return;
+	}
+	while (before && before->after != job)
+		before = before->after;
+	if (before)
+		before->after = job->after;
+}
+
+static void enlist(struct nc_pool *pool, struct job *job)
+{
+	struct job *last = pool->jobs; /* first come, first helped */
+	while (last && last->after)
+		last = last->after;
+	if (last)
+		last->after = job;
+	else
+		pool->jobs = job;
+}
+
+static long long nanoseconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void rest(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Whether a job was listed within LOOK_OUT. */
+static bool look_for_job(struct nc_pool *pool)
+{
+	long long until = nanoseconds() + LOOK_OUT;
+	do {
+		for (int i = 0; i < LOOKS; i++) {
+			if (atomic_load_explicit(&pool->jobs, memory_order_relaxed))
+				return true;
+			rest();
 		}
+	} while (nanoseconds() < until);
+	return false;
+}
+
+/* Whether all helpers left the job within LOOK_OUT. */
+static bool look_for_end(struct job *job)
+{
+	long long until = nanoseconds() + LOOK_OUT;
+	do {
+		for (int i = 0; i < LOOKS; i++) {
+			if (atomic_load_explicit(&job->helpers, memory_order_acquire) == 0)
+				return true;
+			rest();
+		}
+	} while (nanoseconds() < until);
+	return false;
 }
 
 static void *work(void *argument)
@@ -58,6 +125,13 @@ static void *work(void *argument)
 	while (!pool->stop) {
 		struct job *job = pool->jobs;
 		if (!job) {
+			pool->looking++;
+			pthread_mutex_unlock(&pool->lock);
+			bool seen = look_for_job(pool);
+			pthread_mutex_lock(&pool->lock);
+			pool->looking--;
+			if (seen || pool->jobs || pool->stop)
+				continue;
 			pool->idle++;
 			pthread_cond_wait(&pool->work, &pool->lock);
 			pool->idle--;
@@ -122,11 +196,10 @@ void nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chu
 	}
 	struct job job = {.fn = fn, .context = context, .chunks = chunks};
 	pthread_mutex_lock(&pool->lock);
-	struct job **end = &pool->jobs; /* first come, first helped */
-	while (*end)
-		end = &(*end)->after;
-	*end = &job;
-	size_t wanted = chunks - 1 < pool->idle ? chunks - 1 : pool->idle;
+	enlist(pool, &job);
+	size_t wanted = chunks - 1 > pool->looking ? chunks - 1 - pool->looking : 0;
+	if (wanted > pool->idle)
+		wanted = pool->idle;
 	for (size_t i = 0; i < wanted; i++)
 		pthread_cond_signal(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
@@ -135,6 +208,10 @@ void nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chu
 
 	pthread_mutex_lock(&pool->lock);
 	unlist(pool, &job);
+	pthread_mutex_unlock(&pool->lock);
+	if (look_for_end(&job))
+		return;
+	pthread_mutex_lock(&pool->lock);
 	while (job.helpers)
 		pthread_cond_wait(&pool->left, &pool->lock);
 	pthread_mutex_unlock(&pool->lock);
