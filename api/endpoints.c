@@ -139,12 +139,24 @@ static bool admit(struct call *call, const struct endpoint **endpoint)
 	return true;
 }
 
+static bool read_body_with(struct call *call, struct lift_options options)
+{
+	call->lift = (struct lift){.options = options};
+	call->lift.options.max_elements = call->api->config.max_elements;
+	return lift_body(call) && json_tree_parse(call) && fields_read_common(call);
+}
+
 /* The body's text to numbers, tree and common fields. */
 static bool read_body(struct call *call)
 {
-	call->lift.options = lift_peek(call->request->body, call->request->body_len);
-	call->lift.options.max_elements = call->api->config.max_elements;
-	return lift_body(call) && json_tree_parse(call) && fields_read_common(call);
+	struct lift_options options = lift_peek(call->request->body, call->request->body_len);
+
+	if (!read_body_with(call, options))
+		return false;
+	if (call->strings == options.strings)
+		return true;
+	options.strings = call->strings; /* overlooked at first: arrays may begin with such a string */
+	return read_body_with(call, options);
 }
 
 static void add_header(struct api_answer *answer, const char *name, const char *value)

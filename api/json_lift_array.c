@@ -1,6 +1,7 @@
 #include "json_lift_array.h"
 
 #include "call.h"
+#include "json_array_reader.h"
 #include "json_number.h"
 #include "json_text.h"
 
@@ -93,21 +94,13 @@ static bool skip_array(struct call *call, const char *at, const char **after)
 	return fail_text(call, PROBLEM_bad_json, (size_t)(end - call->lift.text), "the body ends within an array");
 }
 
-struct reader {
-	struct call *call;
-	struct lifted *value;
-	enum nc_dtype dtype;
-	bool strings;
-	size_t limit;       /* elements that the limit allows */
-	size_t capacity;    /* elements that there is memory for */
-	size_t count;
-	unsigned rank;
-	unsigned level;     /* brackets open */
-	size_t len[NC_REQUEST_RANK];   /* elements complete at each level */
-	bool known[NC_REQUEST_RANK];   /* the level's shape is known, by its first row */
-};
+/* lift_syntax, but a part only stops. */
+static bool malformed(const struct array_reader *r, const char *at, const char *wanted)
+{
+	return r->part ? false : lift_syntax(r->call, at, wanted);
+}
 
-static void set_fault(struct reader *r, enum lift_fault fault, unsigned depth, const char *place)
+static void set_fault(struct array_reader *r, enum lift_fault fault, unsigned depth, const char *place)
 {
 	r->value->place = place;
 	r->value->fault = fault;
@@ -116,13 +109,20 @@ static void set_fault(struct reader *r, enum lift_fault fault, unsigned depth, c
 }
 
 /* An element of the innermost level that json_read_list stopped at: one of the three strings, or a fault. */
-static bool read_other(struct reader *r, const char **at)
+static bool read_other(struct array_reader *r, const char **at)
 {
 	const char *end = r->call->lift.end;
 	double value;
 
 	if (**at == '"') {
-		const char *close = json_string_end(*at + 1, end);
+		const char *close = json_string_end(*at + 1, r->end);
+		if (!close && r->part)
+			return false;
+		if (!close && r->more) { /* the comma before r->end stands in the string */
+			r->end = end;
+			r->more = false;
+			close = json_string_end(*at + 1, end);
+		}
 		if (!close)
 			return fail_text(r->call, PROBLEM_bad_json, (size_t)(*at - r->call->lift.text), "a string is not closed");
 		bool known = lift_nonfinite(*at + 1, (size_t)(close - *at - 1), &value);
@@ -135,7 +135,7 @@ static bool read_other(struct reader *r, const char **at)
 			return true;
 		}
 		if (r->count == r->capacity)
-			return fail_memory(r->call);
+			return r->part ? false : fail_memory(r->call);
 		if (r->dtype == NC_FLOAT64)
 			((double *)r->value->tensor.data)[r->count] = value;
 		else
@@ -150,21 +150,20 @@ static bool read_other(struct reader *r, const char **at)
 	else if (**at == '{' || **at == 't' || **at == 'f' || (**at == 'n' && end - *at >= 4 && !memcmp(*at, "null", 4)))
 		set_fault(r, LIFT_NOT_NUMBER, r->level, *at);
 	else
-		return lift_syntax(r->call, *at, "a number");
+		return malformed(r, *at, "a number");
 	return true;
 }
 
-/* The elements of one innermost list; *at goes from behind its '[' to its ']' (or anywhere, with a fault). */
-static bool read_leaves(struct reader *r, const char **at)
+/* The elements of an innermost list from where one is to come: *at goes to its ']', or to r->end (or anywhere, with a fault). */
+static bool read_leaves(struct array_reader *r, const char **at)
 {
-	const char *end = r->call->lift.end;
 	size_t bytes = nc_dtype_storage_bytes(r->dtype), *len = &r->len[r->level - 1];
 
-	if (*at < end && **at == ']')
+	if (*len == 0 && *at < r->end && **at == ']')
 		return true;
 	for (;;) {
 		size_t n = 0;
-		enum json_number_status status = json_read_list(*at, end, r->dtype, (char *)r->value->tensor.data + r->count * bytes,
+		enum json_number_status status = json_read_list(*at, r->end, r->dtype, (char *)r->value->tensor.data + r->count * bytes,
 		                                                r->capacity - r->count, &n, at);
 		r->count += n;
 		*len += n;
@@ -174,39 +173,41 @@ static bool read_leaves(struct reader *r, const char **at)
 		}
 		if (status == JSON_NUMBER_FULL) {
 			if (r->count < r->limit)
-				return fail_memory(r->call);
+				return r->part ? false : fail_memory(r->call);
 			set_fault(r, LIFT_TOO_MANY, r->level, *at);
 			return true;
 		}
 		if (status == JSON_NUMBER_SYNTAX) {
-			if (*at == end)
-				return lift_syntax(r->call, *at, "a number");
+			if (*at == r->end)
+				return r->more || malformed(r, *at, "a number");
 			if (!read_other(r, at))
 				return false;
 			if (r->value->fault)
 				return true;
-			*at = json_skip_space(*at, end);
+			*at = json_skip_space(*at, r->end);
 		}
-		if (*at == end)
-			return lift_syntax(r->call, *at, "a comma or ]");
+		if (*at == r->end)
+			return malformed(r, *at, "a comma or ]");
 		if (**at == ']')
 			return true;
 		if (**at != ',')
-			return lift_syntax(r->call, *at, "a comma or ]");
-		*at = json_skip_space(*at + 1, end);
-		if (*at < end && **at == ']')
-			return lift_syntax(r->call, *at, "a number");
+			return malformed(r, *at, "a comma or ]");
+		*at = json_skip_space(*at + 1, r->end);
+		if (*at < r->end && **at == ']')
+			return malformed(r, *at, "a number");
 	}
 }
 
 /* Closes levels from *at, a ']', until another row begins or all are closed; the shape is learnt or compared. */
-static bool close_levels(struct reader *r, const char **at)
+static bool close_levels(struct array_reader *r, const char **at)
 {
-	const char *end = r->call->lift.end;
-
 	for (;;) {
 		unsigned i = r->level - 1;
 		if (!r->known[i]) {
+			if (r->part) { /* the elements of this level before the part are counted elsewhere */
+				r->closing = true;
+				return false;
+			}
 			r->known[i] = true;
 			r->value->tensor.shape[i] = r->len[i];
 		} else if (r->value->tensor.shape[i] != r->len[i]) {
@@ -220,37 +221,65 @@ static bool close_levels(struct reader *r, const char **at)
 		if (r->level == 0)
 			return true;
 		r->len[r->level - 1]++;
-		*at = json_skip_space(*at, end);
-		if (*at < end && **at == ',') {
-			*at = json_skip_space(*at + 1, end);
+		*at = json_skip_space(*at, r->end);
+		if (*at < r->end && **at == ',') {
+			*at = json_skip_space(*at + 1, r->end);
 			return true;
 		}
-		if (*at == end || **at != ']')
-			return lift_syntax(r->call, *at, "a comma or ]");
+		if (*at == r->end || **at != ']')
+			return malformed(r, *at, "a comma or ]");
 	}
 }
 
 /* Opens the levels down to the innermost one. */
-static bool open_levels(struct reader *r, const char **at)
+static bool open_levels(struct array_reader *r, const char **at)
 {
-	const char *end = r->call->lift.end;
-
 	while (r->level < r->rank) {
-		if (*at == end)
-			return lift_syntax(r->call, *at, "an array");
+		if (*at == r->end)
+			return r->more || malformed(r, *at, "an array");
 		if (**at == ']' && r->len[r->level - 1] == 0)
 			return true; /* an empty row: close_levels finds it ragged */
 		if (**at != '[') {
 			bool leaf = json_starts_number(**at) || **at == '"';
 			if (!leaf && !(**at == '{' || **at == 't' || **at == 'f' || **at == 'n'))
-				return lift_syntax(r->call, *at, "an array");
+				return malformed(r, *at, "an array");
 			set_fault(r, leaf ? LIFT_MIXED : LIFT_NOT_NUMBER, r->level, *at);
 			return true;
 		}
 		r->len[r->level++] = 0;
-		*at = json_skip_space(*at + 1, end);
+		*at = json_skip_space(*at + 1, r->end);
 	}
 	return true;
+}
+
+bool array_read(struct array_reader *r, const char **at)
+{
+	const struct lifted *value = r->value;
+
+	*at = json_skip_space(*at, r->end);
+	do {
+		if (!r->closing) {
+			if (!open_levels(r, at))
+				return false;
+			if (!value->fault && r->level == r->rank && !read_leaves(r, at))
+				return false;
+			if (value->fault || *at == r->end)
+				return true;
+		}
+		r->closing = false;
+		if (!close_levels(r, at))
+			return false;
+	} while (!value->fault && r->level);
+	return true;
+}
+
+const char *array_cut(const struct array_reader *r, const char *at)
+{
+	const char *end = r->call->lift.end;
+	if ((size_t)(end - at) <= ARRAY_PART)
+		return end;
+	const char *comma = memchr(at + ARRAY_PART, ',', (size_t)(end - at) - ARRAY_PART);
+	return comma ? comma + 1 : end;
 }
 
 bool lift_array(struct call *call, const char *text, unsigned rank, enum nc_dtype dtype, bool strings, size_t limit,
@@ -258,7 +287,7 @@ bool lift_array(struct call *call, const char *text, unsigned rank, enum nc_dtyp
 {
 	const char *at = text, *end = call->lift.end;
 	size_t bytes = nc_dtype_storage_bytes(dtype);
-	struct reader r = {.call = call, .value = value, .dtype = dtype, .strings = strings, .limit = limit, .rank = rank};
+	struct array_reader r = {.call = call, .value = value, .dtype = dtype, .strings = strings, .end = end, .limit = limit, .rank = rank};
 
 	value->text = text;
 	value->tensor.dtype = dtype;
@@ -277,14 +306,18 @@ bool lift_array(struct call *call, const char *text, unsigned rank, enum nc_dtyp
 	value->tensor.data = nc_arena_alloc(call->arena, r.capacity * bytes);
 	if (!value->tensor.data)
 		return fail_memory(call);
-	do {
-		if (!open_levels(&r, &at))
+	bool split = nc_pool_threads(call->api->pool) > 1;
+	for (;;) {
+		if (split) {
+			r.end = array_cut(&r, at);
+			r.more = r.end < end;
+		}
+		if (!array_read(&r, &at))
 			return false;
-		if (!value->fault && r.level == rank && !read_leaves(&r, &at))
-			return false;
-		if (!value->fault && !close_levels(&r, &at))
-			return false;
-	} while (!value->fault && r.level);
+		if (value->fault || r.level == 0)
+			break;
+		at = array_read_split(&r, at);
+	}
 	nc_arena_trim(call->arena, value->tensor.data, r.count * bytes);
 	value->tensor.count = r.count;
 	if (value->fault)

@@ -42,6 +42,11 @@ enum json_number_status json_read_list(const char *text, const char *end, enum n
 	}
 }
 
+const char *json_count_commas(const char *text, const char *end, size_t *commas)
+{
+	return json_kernels()->count_commas(text, end, commas);
+}
+
 static char *write_nonfinite(char *out, double value, enum json_nonfinite mode)
 {
 	const char *text = mode == JSON_NONFINITE_NULL ? "null"

@@ -38,6 +38,9 @@ enum json_number_status json_read_number(const char *text, const char *end, enum
 enum json_number_status json_read_list(const char *text, const char *end, enum nc_dtype dtype, void *out,
                                        size_t capacity, size_t *count, const char **after);
 
+/* The first ':', '{' or '}', which no list of numbers holds, or end; *commas is the number of commas before it. */
+const char *json_count_commas(const char *text, const char *end, size_t *commas);
+
 /* Writes one number, at most JSON_FLOAT64_MAX − 1 or JSON_FLOAT32_MAX − 1 bytes, no NUL; returns the end. value is finite. */
 char *json_write_float64(char *out, double value);
 char *json_write_float32(char *out, float value);

@@ -1,21 +1,45 @@
 /*
  * The quick scan for the fields that decide how numbers are read.
  *
- * It goes from string to string, counting only the braces between them: three memchr over each stretch of numbers.
- * On malformed text it may find anything; the strict pass refuses that text afterwards.
+ * They mostly stand before the first array or behind the last one, so that is where it looks first. If there is no dtype it goes
+ * through all of the body, from string to string, counting only the braces between them. On malformed text it may find
+ * anything; the strict pass refuses that text afterwards. What it overlooks costs time and nothing else: numbers are then
+ * read again as what they are.
  */
 #include "json_lift.h"
 #include "json_text.h"
 
-/* Occurrences of c, which are few. */
-static int count(const char *at, const char *end, char c)
+struct scan {
+	struct lift_options options;
+	enum nc_dtype x_dtype;
+	bool dtype_given, param_given, in_x, x_base64;
+	int depth;    /* braces open */
+};
+
+/* Opening braces less closing ones. */
+static int braces(const char *at, const char *end)
 {
 	int n = 0;
-	while ((at = memchr(at, c, (size_t)(end - at)))) {
+	for (const char *p = at; (p = memchr(p, '{', (size_t)(end - p))); p++)
 		n++;
-		at++;
-	}
+	for (const char *p = at; (p = memchr(p, '}', (size_t)(end - p))); p++)
+		n--;
 	return n;
+}
+
+/* The next quote, or end; the braces on the way are counted. */
+static const char *next_string(struct scan *scan, const char *at, const char *end)
+{
+	enum { BLOCK = 16 << 10 }; /* stays in the nearest cache from one search to the next */
+
+	while (at < end) {
+		const char *stop = end - at > BLOCK ? at + BLOCK : end, *quote = memchr(at, '"', (size_t)(stop - at));
+		scan->depth += braces(at, quote ? quote : stop);
+		if (quote)
+			return quote;
+		at = stop;
+	}
+	return end;
 }
 
 static bool parse_dtype(const char *at, size_t len, enum nc_dtype *dtype)
@@ -28,54 +52,65 @@ static bool parse_dtype(const char *at, size_t len, enum nc_dtype *dtype)
 	return false;
 }
 
-struct lift_options lift_peek(const char *text, size_t len)
+static void note(struct scan *scan, const char *key, size_t key_len, const char *value, size_t value_len)
 {
-	const char *at = text, *end = text + len;
-	struct lift_options options = {.dtype = NC_FLOAT64};
-	enum nc_dtype x_dtype = NC_FLOAT64;
-	bool dtype_given = false, param_given = false, in_x = false, x_base64 = false;
-	int depth = 0;
+	struct lift_options *options = &scan->options;
 
-	while (at < end) {
-		const char *quote = memchr(at, '"', (size_t)(end - at));
-		if (!quote)
-			break;
-		depth += count(at, quote, '{') - count(at, quote, '}');
-		const char *key = quote + 1, *key_end = json_string_end(key, end);
+	if (scan->depth == 1)
+		scan->in_x = json_is(key, key_len, "x");
+	if (scan->in_x && scan->depth == 2) {
+		scan->x_base64 |= json_is(key, key_len, "base64");
+		if (value && json_is(key, key_len, "dtype"))
+			parse_dtype(value, value_len, &scan->x_dtype);
+	} else if (scan->depth == 1 && value) {
+		if (json_is(key, key_len, "dtype"))
+			scan->dtype_given |= parse_dtype(value, value_len, &options->dtype);
+		else if (json_is(key, key_len, "param_dtype"))
+			scan->param_given |= parse_dtype(value, value_len, &options->param_dtype);
+		else if (json_is(key, key_len, "nonfinite"))
+			options->strings = json_is(value, value_len, "string");
+	}
+}
+
+static void scan_stretch(struct scan *scan, const char *at, const char *end)
+{
+	while ((at = next_string(scan, at, end)) < end) {
+		const char *key = at + 1, *key_end = json_string_end(key, end), *value = NULL, *value_end = NULL;
 		if (!key_end)
-			break;
-		size_t key_len = (size_t)(key_end - key);
+			return;
 		at = json_skip_space(key_end + 1, end);
-		if (depth > 2 || depth < 1 || at == end || *at != ':')
+		if (scan->depth > 2 || scan->depth < 1 || at == end || *at != ':')
 			continue;
 		at = json_skip_space(at + 1, end);
-		const char *value = NULL, *value_end = NULL;
 		if (at < end && *at == '"') {
 			value = at + 1;
 			value_end = json_string_end(value, end);
 			if (!value_end)
-				break;
+				return;
 			at = value_end + 1;
 		}
-		size_t value_len = (size_t)(value_end - value);
-		if (depth == 1)
-			in_x = json_is(key, key_len, "x");
-		if (in_x && depth == 2) {
-			x_base64 |= json_is(key, key_len, "base64");
-			if (value && json_is(key, key_len, "dtype"))
-				parse_dtype(value, value_len, &x_dtype);
-		} else if (depth == 1 && value) {
-			if (json_is(key, key_len, "dtype"))
-				dtype_given |= parse_dtype(value, value_len, &options.dtype);
-			else if (json_is(key, key_len, "param_dtype"))
-				param_given |= parse_dtype(value, value_len, &options.param_dtype);
-			else if (json_is(key, key_len, "nonfinite"))
-				options.strings = json_is(value, value_len, "string");
-		}
+		note(scan, key, (size_t)(key_end - key), value, (size_t)(value_end - value));
 	}
-	if (!dtype_given && x_base64)
-		options.dtype = x_dtype;
-	if (!param_given)
-		options.param_dtype = options.dtype;
-	return options;
+}
+
+struct lift_options lift_peek(const char *text, size_t len)
+{
+	const char *end = text + len, *first = len ? memchr(text, '[', len) : NULL, *last = first ? memrchr(first, ']', (size_t)(end - first)) : NULL;
+	const struct scan none = {.options.dtype = NC_FLOAT64, .x_dtype = NC_FLOAT64};
+	struct scan scan = none;
+
+	if (last) {
+		scan_stretch(&scan, text, first);
+		scan.depth = -braces(last, end);
+		scan_stretch(&scan, last, end);
+	}
+	if (!scan.dtype_given && !scan.x_base64) {
+		scan = none;
+		scan_stretch(&scan, text, end);
+	}
+	if (!scan.dtype_given && scan.x_base64)
+		scan.options.dtype = scan.x_dtype;
+	if (!scan.param_given)
+		scan.options.param_dtype = scan.options.dtype;
+	return scan.options;
 }

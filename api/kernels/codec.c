@@ -1,5 +1,6 @@
 /* The number codec's inner loops of one instruction set: this file is compiled once for each, with -DKERNEL_ISA=name. */
 #include "json_kernels.h"
+#include "count.h"
 
 #ifdef KERNEL_ISA_avx512
 #include "read_avx512.h"
@@ -23,4 +24,5 @@ const struct json_kernels TABLE_NAME(KERNEL_ISA) = {
 	.read_list = read_list,
 	.write_float64 = write_float64,
 	.write_float32 = write_float32,
+	.count_commas = count_commas,
 };

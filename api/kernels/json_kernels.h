@@ -20,6 +20,9 @@ struct json_kernels {
 	 */
 	char *(*write_float64)(char *out, const double *values, size_t count, size_t *written);
 	char *(*write_float32)(char *out, const float *values, size_t count, size_t *written);
+
+	/* The first ':', '{' or '}', which no array of numbers holds, or end; *commas is the number of commas before it. */
+	const char *(*count_commas)(const char *text, const char *end, size_t *commas);
 };
 
 extern const struct json_kernels json_kernels_scalar, json_kernels_sse2, json_kernels_avx2, json_kernels_avx512,
