@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "isa.h"
+#include "matrix.h"
 
 struct kernels {
 #define KERNEL(result, name, arguments) result(*name) arguments;

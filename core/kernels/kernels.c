@@ -2,6 +2,10 @@
 #include "core/kernels.h"
 
 #include "simd.h"
+#include "activation.h"
+#include "draw.h"
+#include "matmul.h"
+#include "softmax.h"
 #include "sum.h"
 
 #define PASTE(a, b) a##b

@@ -1,0 +1,15 @@
+/* The activations by name (table: activation.def). */
+#ifndef NORMCORE_ACTIVATION_H
+#define NORMCORE_ACTIVATION_H
+
+enum nc_activation {
+#define ACTIVATION(NAME, text) NC_ACT_##NAME,
+#include "activation.def"
+#undef ACTIVATION
+	NC_ACT_COUNT
+};
+
+/* "identity", "relu", "gelu", … */
+const char *nc_activation_name(enum nc_activation activation);
+
+#endif

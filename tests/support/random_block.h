@@ -1,0 +1,25 @@
+/* Blocks of every kind with random weights, for tests. */
+#ifndef TESTS_RANDOM_BLOCK_H
+#define TESTS_RANDOM_BLOCK_H
+
+#include "core/block.h"
+
+/* The same numbers for the same seed everywhere: xorshift64*. */
+extern uint64_t random_state;
+uint64_t random_bits(void);
+size_t random_below(size_t n);
+double random_normal_ish(void);                     /* mean 0, variance 1 */
+double *random_numbers(size_t count, double scale); /* malloc'ed */
+
+/*
+ * A block of `sublayers` sublayers with placement and kind as told, everything else at random from random_state; every
+ * parameter that it can have is there or not at random, gains and biases as vectors or numbers. Weights are shared by
+ * all layers. Gradients are allocated for all. Free with block_free.
+ */
+struct nc_block random_block(enum nc_placement placement, enum nc_function_kind kind, size_t depth, size_t sublayers);
+void block_free(struct nc_block *block);
+
+/* Allocates gradients for every weight that has a value: summed over layers, or each layer's own. */
+void block_want_gradients(struct nc_block *block, bool by_layer);
+
+#endif
