@@ -41,10 +41,10 @@ bool outputs_admit(struct call *call, struct writer *out, const struct output *o
 
 	for (size_t i = 0; i < count; i++) {
 		const struct path group = {.key = outputs[i].group};
-		const struct path at = {.up = outputs[i].group ? &group : NULL, .key = outputs[i].key};
+		const struct path at = {.up = outputs[i].group ? &group : outputs[i].under, .key = outputs[i].key};
 		const struct nc_tensor *t = &outputs[i].tensor;
 		size_t extent = shape_extent(t->shape, t->rank);
-		bool jacobian = outputs[i].group && strcmp(outputs[i].group, "jacobian") == 0 && strcmp(outputs[i].key, "values") == 0;
+		bool jacobian = outputs[i].group && strcmp(outputs[i].group, "jacobian") == 0; /* has a limit of its own */
 		if (extent > limits->max_elements && !jacobian)
 			return fail(call, PROBLEM_limit_exceeded, &at, text_of_number(call, (double)limits->max_elements),
 			            text_of_number(call, (double)extent),
@@ -125,7 +125,8 @@ static size_t first_nonfinite(const struct nc_tensor *t)
 static bool nonfinite_fail(struct call *call, const struct output *output, size_t element)
 {
 	const struct nc_tensor *t = &output->tensor;
-	struct path steps[NC_MAX_RANK], group = {.key = output->group}, key = {.up = output->group ? &group : NULL, .key = output->key};
+	struct path steps[NC_MAX_RANK], group = {.key = output->group},
+	            key = {.up = output->group ? &group : output->under, .key = output->key};
 	size_t index[NC_MAX_RANK], rest = element;
 	const struct path *at = &key;
 

@@ -11,6 +11,7 @@
  */
 struct output {
 	const char *group, *key;
+	const struct path *under; /* where an output without a group stands in the answer, for errors; NULL: its root */
 	const char *const *prelude;  /* key, string, key, string, …, NULL: members that open the group, or NULL */
 	struct nc_tensor tensor;
 	bool infinite_is_null;    /* an infinity is null (nested and flat) instead of an error, or a string in string mode */

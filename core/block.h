@@ -156,6 +156,9 @@ struct nc_block_call {
 	size_t bad_row;                 /* and the row of its input (of its groups or heads, where it has them) */
 };
 
+/* h of verification, relative to rms(p): the cube root of 2^-52. */
+#define NC_VERIFY_STEP 0x1.965fea53d6e3dp-18
+
 /* The shape of a slot of that sublayer: rank 1 or 2 (shape[0] outputs), or 0 where this sublayer cannot have it. */
 unsigned nc_slot_shape(const struct nc_block *block, const struct nc_sublayer *sublayer, enum nc_slot slot,
                        size_t shape[2]);

@@ -12,7 +12,6 @@
 
 #include "magnitude.h"
 
-#include <float.h>
 #include <math.h>
 
 enum { SEED = 1 };
@@ -88,7 +87,7 @@ static enum nc_status probe_one(struct probe *probe, const struct change *where,
 	bool of_x = where->slot == NC_SLOT_COUNT;
 	size_t first = of_x || where->layer == b->depth ? 0 : where->layer;
 	double rms = nc_magnitude(p, count).rms;
-	double step = cbrt(DBL_EPSILON) * (rms > 0 && isfinite(rms) ? rms : 1);
+	double step = NC_VERIFY_STEP * (rms > 0 && isfinite(rms) ? rms : 1);
 	double measured = 0, expected = 0;
 	struct change change = *where;
 	enum nc_status status;
@@ -113,7 +112,7 @@ static enum nc_status probe_one(struct probe *probe, const struct change *where,
 	for (size_t i = 0; i < stack->count; i++)
 		measured += stack->dy[i] * (probe->y_upper[i] - probe->y_lower[i]);
 
-	double unit = fmax(fmax(fabs(measured), fabs(expected)), 2 * pow(DBL_EPSILON, 2.0 / 3) * probe->weight);
+	double unit = fmax(fmax(fabs(measured), fabs(expected)), 2 * NC_VERIFY_STEP * NC_VERIFY_STEP * probe->weight);
 
 	*deviation = measured == expected ? 0 : fabs(measured - expected) / unit;
 	return NC_OK;
