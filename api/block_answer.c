@@ -18,8 +18,10 @@ static bool has_value(const struct block_request *r, size_t sublayer, enum nc_sl
 static bool write_sublayer(struct call *call, struct writer *out, struct block_answer *answer, size_t sublayer,
                            size_t layer, slot_fn *write, const struct path *up)
 {
-	static const char *const keys[] = {
-		[NC_PART_NORM] = "norm", [NC_PART_NORM_AFTER] = "norm_after", [NC_PART_F] = "f", [NC_PART_QK_NORM] = "qk_norm"};
+	static const char *const keys[] = {[NC_PART_NORM] = "norm",
+	                                   [NC_PART_NORM_AFTER] = "norm_after",
+	                                   [NC_PART_F] = "f",
+	                                   [NC_PART_QK_NORM] = "qk_norm"};
 	const struct path f_at = {.up = up, .key = "f"};
 	struct path at = {0};
 	unsigned open = 0; /* objects that are open */
@@ -127,8 +129,8 @@ static bool write_gradient(struct call *call, struct writer *out, struct block_a
 	const struct nc_weight *w = &answer->request->core.sublayers[sublayer].weight[slot];
 	struct output output;
 
-	return slot_output(call, answer->request, sublayer, slot, call->dtype, w->gradient + layer * w->gradient_step, at,
-	                   &output) &&
+	return slot_output(call, answer->request, sublayer, slot, call->dtype, w->gradient + layer * w->gradient_step,
+	                   at, &output) &&
 	       output_write(call, out, &output);
 }
 
@@ -138,8 +140,8 @@ static bool write_value(struct call *call, struct writer *out, struct block_answ
 	const struct nc_weight *w = &answer->request->core.sublayers[sublayer].weight[slot];
 	struct output output;
 
-	return slot_output(call, answer->request, sublayer, slot, call->param_dtype, w->value + layer * w->value_step, at,
-	                   &output) &&
+	return slot_output(call, answer->request, sublayer, slot, call->param_dtype, w->value + layer * w->value_step,
+	                   at, &output) &&
 	       output_write(call, out, &output);
 }
 
@@ -192,9 +194,9 @@ static bool admit(struct call *call, struct writer *out, const struct block_requ
 
 	if (!outputs)
 		return fail_memory(call);
-#define ADD(wanted, key, dtype, shape, rank) \
-	if (wanted) \
-		as_output(call, key, dtype, shape, rank, NULL, NULL, &outputs[n++])
+#define ADD(wanted, key, dtype, shape, rank)                                                                           \
+	if (wanted)                                                                                                    \
+	as_output(call, key, dtype, shape, rank, NULL, NULL, &outputs[n++])
 	ADD(r->wanted[KEY_Y], "y", call->dtype, x->shape, rank);
 	ADD(r->wanted[KEY_DX], "dx", call->dtype, x->shape, rank);
 	for (size_t i = 0; i < r->core.sublayer_count && r->wanted[KEY_BRANCHES]; i++) {
@@ -216,9 +218,11 @@ static bool admit(struct call *call, struct writer *out, const struct block_requ
 				if (!r->core.sublayers[i].weight[slot].count)
 					continue;
 				if (r->wanted[KEY_DPARAMS])
-					slot_output(call, r, i, (enum nc_slot)slot, call->dtype, NULL, NULL, &outputs[n++]);
+					slot_output(call, r, i, (enum nc_slot)slot, call->dtype, NULL, NULL,
+					            &outputs[n++]);
 				if (r->wanted[KEY_PARAMS])
-					slot_output(call, r, i, (enum nc_slot)slot, call->param_dtype, NULL, NULL, &outputs[n++]);
+					slot_output(call, r, i, (enum nc_slot)slot, call->param_dtype, NULL, NULL,
+					            &outputs[n++]);
 			}
 	return outputs_admit(call, out, outputs, n);
 }
@@ -256,7 +260,8 @@ static bool memory_admit(struct call *call, const struct block_request *r, const
 	bytes = numbers * sizeof(double) + (double)work;
 	return bytes < (double)left ||
 	       fail(call, PROBLEM_limit_exceeded, &at, text_of_number(call, (double)left), text_of_number(call, bytes),
-	            "a stack of this size needs %.0f bytes of work memory, and a request has %zu left: use fewer layers, tokens or "
+	            "a stack of this size needs %.0f bytes of work memory, and a request has %zu left: use fewer "
+	            "layers, tokens or "
 	            "features",
 	            bytes, left);
 }
@@ -316,9 +321,9 @@ static bool place_core(struct call *call, const struct block_request *r, struct 
 			    !(core->branches[i].dx_sublayer = room(call, count)))
 				return false;
 	}
-	if (r->wanted[KEY_JACOBIAN] && (!(core->jacobian = room(call, count * count)) ||
-	                                (r->core.placement != NC_PLACEMENT_POST &&
-	                                 !(core->jacobian_sublayer = room(call, count * count)))))
+	if (r->wanted[KEY_JACOBIAN] &&
+	    (!(core->jacobian = room(call, count * count)) ||
+	     (r->core.placement != NC_PLACEMENT_POST && !(core->jacobian_sublayer = room(call, count * count)))))
 		return false;
 	if (r->wanted[KEY_TRACE] || r->wanted[KEY_FIRST_NONFINITE_LAYER]) {
 		core->trace = nc_arena_array(call->arena, r->depth + 1, sizeof *core->trace);
@@ -351,7 +356,8 @@ static bool write_like(struct call *call, struct writer *out, const struct block
 	const struct nc_tensor *x = &answer->request->x.tensor;
 	struct output output;
 
-	return as_output(call, key, call->dtype, x->shape, x->rank, values, at, &output) && output_write(call, out, &output);
+	return as_output(call, key, call->dtype, x->shape, x->rank, values, at, &output) &&
+	       output_write(call, out, &output);
 }
 
 static bool write_branches(struct call *call, struct writer *out, const struct block_answer *answer)
@@ -390,7 +396,8 @@ static bool write_jacobian(struct call *call, struct writer *out, const struct b
 		return false;
 	if (answer->core.jacobian_sublayer) {
 		if (!write_figure(call, out, "identity", answer->core.identity, &at) ||
-		    !as_output(call, "sublayer", call->dtype, shape, 2 * x->rank, answer->core.jacobian_sublayer, &at, &output) ||
+		    !as_output(call, "sublayer", call->dtype, shape, 2 * x->rank, answer->core.jacobian_sublayer, &at,
+		               &output) ||
 		    !output_write(call, out, &output))
 			return false;
 	} else {

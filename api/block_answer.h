@@ -8,8 +8,8 @@
 struct block_answer {
 	struct block_request *request;
 	struct nc_block_call core;
-	double deviation;            /* of x */
-	double *total, *sublayer;    /* the Jacobian */
+	double deviation;         /* of x */
+	double *total, *sublayer; /* the Jacobian */
 };
 
 /* Plans every output, checks the limits and reserves the text's room; then makes the weights that come from a seed. */

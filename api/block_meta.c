@@ -4,10 +4,10 @@
 #include <string.h>
 
 static const char *const formulas[] = {
-	[NC_PLACEMENT_PRE] = "F(Norm(h))",
-	[NC_PLACEMENT_POST] = "F(h)",
-	[NC_PLACEMENT_NONE] = "F(h)",
-	[NC_PLACEMENT_SANDWICH] = "NormAfter(F(Norm(h)))",
+    [NC_PLACEMENT_PRE] = "F(Norm(h))",
+    [NC_PLACEMENT_POST] = "F(h)",
+    [NC_PLACEMENT_NONE] = "F(h)",
+    [NC_PLACEMENT_SANDWICH] = "NormAfter(F(Norm(h)))",
 };
 
 /* h ← skip_scale · h + F(Norm(h)) */
@@ -85,7 +85,8 @@ static void write_attention(struct call *call, struct writer *out, const struct 
 	write_norm(call, out, "qk_norm", &s->qk_norm);
 }
 
-static void write_f(struct call *call, struct writer *out, const struct block_sublayer *s, const struct nc_sublayer *core)
+static void write_f(struct call *call, struct writer *out, const struct block_sublayer *s,
+                    const struct nc_sublayer *core)
 {
 	write_key(out, "f");
 	write_open(out, '{');

@@ -8,7 +8,7 @@ static const char *const placement_names[] = {
 #define PLACEMENT(NAME, text) text,
 #include "core/placement.def"
 #undef PLACEMENT
-	NULL};
+    NULL};
 
 const double *block_values(struct call *call, const struct nc_tensor *tensor)
 {
@@ -30,23 +30,23 @@ static bool read_top(struct call *call, struct block_request *r)
 {
 #define AT(member) offsetof(struct block_request, member)
 	static const struct field rows[] = {
-		{ROW("x", FIELD_TENSOR, AT(x)), .required = true},
-		{ROW("dy", FIELD_TENSOR, AT(dy))},
-		{ROW("block", FIELD_NODE, AT(block_node)), .required = true},
-		{ROW("wrt", FIELD_NODE, AT(wrt_node))},
-		{ROW("jacobian", FIELD_NODE, AT(jacobian_node))},
-		{ROW("depth", FIELD_COUNT, AT(depth)), .most = NC_MAX_DEPTH},
-		{ROW("trace", FIELD_BOOL, AT(trace))},
-		{ROW("return", FIELD_NODE, AT(return_node))},
-		{ROW("return_params", FIELD_BOOL, AT(return_params))},
-		{ROW("verify", FIELD_BOOL, AT(verify))},
+	    {ROW("x", FIELD_TENSOR, AT(x)), .required = true},
+	    {ROW("dy", FIELD_TENSOR, AT(dy))},
+	    {ROW("block", FIELD_NODE, AT(block_node)), .required = true},
+	    {ROW("wrt", FIELD_NODE, AT(wrt_node))},
+	    {ROW("jacobian", FIELD_NODE, AT(jacobian_node))},
+	    {ROW("depth", FIELD_COUNT, AT(depth)), .most = NC_MAX_DEPTH},
+	    {ROW("trace", FIELD_BOOL, AT(trace))},
+	    {ROW("return", FIELD_NODE, AT(return_node))},
+	    {ROW("return_params", FIELD_BOOL, AT(return_params))},
+	    {ROW("verify", FIELD_BOOL, AT(verify))},
 	};
 	static const struct field block_rows[] = {
-		{ROW("placement", FIELD_ENUM, AT(placement)), .names = placement_names},
-		{ROW("residual", FIELD_BOOL, AT(residual))},
-		{ROW("skip_scale", FIELD_NUMBER, AT(skip_scale))},
-		{ROW("update_scale", FIELD_NUMBER, AT(update_scale))},
-		{ROW("sublayers", FIELD_NODE, AT(sublayers_node)), .required = true},
+	    {ROW("placement", FIELD_ENUM, AT(placement)), .names = placement_names},
+	    {ROW("residual", FIELD_BOOL, AT(residual))},
+	    {ROW("skip_scale", FIELD_NUMBER, AT(skip_scale))},
+	    {ROW("update_scale", FIELD_NUMBER, AT(update_scale))},
+	    {ROW("sublayers", FIELD_NODE, AT(sublayers_node)), .required = true},
 	};
 #undef AT
 	const struct fields tables[] = {FIELDS(rows, r), {fields_common, FIELDS_COMMON_COUNT, NULL}};
@@ -80,8 +80,10 @@ static bool read_jacobian(struct call *call, struct block_request *r)
 		return fail(call, PROBLEM_conflicting_fields, &at, NULL, NULL,
 		            "a dense Jacobian is for an x of rank 1 or 2: send one sequence at a time");
 	if (r->jacobian && numbers > (double)most)
-		return fail(call, PROBLEM_limit_exceeded, &at, text_of_number(call, (double)most), text_of_number(call, numbers),
-		            "a dense Jacobian holds at most %zu numbers: send fewer tokens or features, or start the server with a "
+		return fail(call, PROBLEM_limit_exceeded, &at, text_of_number(call, (double)most),
+		            text_of_number(call, numbers),
+		            "a dense Jacobian holds at most %zu numbers: send fewer tokens or features, or start the "
+		            "server with a "
 		            "larger %s",
 		            most, call_flag(call, "max_jacobian"));
 	return true;
@@ -95,13 +97,14 @@ static bool read_shapes(struct call *call, struct block_request *r)
 
 	if (x->rank > 3)
 		return fail(call, PROBLEM_shape_mismatch, &x_at, "\"[d], [T,d] or [B,T,d]\"",
-		            text_of_shape(call, x->shape, x->rank), "x has one axis (features), two (tokens) or three (a batch), not %u",
-		            x->rank);
+		            text_of_shape(call, x->shape, x->rank),
+		            "x has one axis (features), two (tokens) or three (a batch), not %u", x->rank);
 	r->core.width = x->shape[x->rank - 1];
 	r->core.length = x->rank > 1 ? x->shape[x->rank - 2] : 1;
 	r->core.batch = x->rank > 2 ? x->shape[0] : 1;
 	if (r->core.width == 0)
-		return fail(call, PROBLEM_bad_value, &x_at, "\"at least one feature\"", text_of_shape(call, x->shape, x->rank),
+		return fail(call, PROBLEM_bad_value, &x_at, "\"at least one feature\"",
+		            text_of_shape(call, x->shape, x->rank),
 		            "the last axis of x has size 0: a block needs features");
 	if (r->dy.given && !tensor_expect_shape(call, &r->dy, &dy_at, x->shape, x->rank, "x"))
 		return false;
@@ -118,7 +121,8 @@ static bool read_sublayers(struct call *call, struct block_request *r)
 	if (!json_is_array(r->sublayers_node) || node_is_lifted(r->sublayers_node, &k))
 		return node_fail(call, r->sublayers_node, &at, "a list of sublayers: [{\"norm\": …, \"f\": …}]");
 	if (count == 0)
-		return fail(call, PROBLEM_bad_value, &at, "\"at least one sublayer\"", "[]", "a block has at least one sublayer");
+		return fail(call, PROBLEM_bad_value, &at, "\"at least one sublayer\"", "[]",
+		            "a block has at least one sublayer");
 	r->parts = nc_arena_zero(call->arena, count, sizeof *r->parts);
 	r->core.sublayers = nc_arena_zero(call->arena, count, sizeof *r->core.sublayers);
 	if (!r->parts || !r->core.sublayers)
@@ -176,23 +180,23 @@ static bool read_return(struct call *call, struct block_request *r)
 #define BLOCK_KEY(NAME, text, how) text,
 #include "block_keys.def"
 #undef BLOCK_KEY
-		NULL};
+	    NULL};
 	static const char *const hows[] = {
 #define BLOCK_KEY(NAME, text, how) how,
 #include "block_keys.def"
 #undef BLOCK_KEY
 	};
 	const bool there[KEY_COUNT] = {
-		[KEY_Y] = true,
-		[KEY_DX] = r->wrt_x,
-		[KEY_DPARAMS] = r->wrt_params,
-		[KEY_BRANCHES] = r->wrt_x && r->depth == 1,
-		[KEY_JACOBIAN] = r->jacobian,
-		[KEY_TRACE] = r->trace,
-		[KEY_FIRST_NONFINITE_LAYER] = r->trace,
-		[KEY_VERIFY] = r->verify,
-		[KEY_PARAMS] = r->return_params,
-		[KEY_META] = true,
+	    [KEY_Y] = true,
+	    [KEY_DX] = r->wrt_x,
+	    [KEY_DPARAMS] = r->wrt_params,
+	    [KEY_BRANCHES] = r->wrt_x && r->depth == 1,
+	    [KEY_JACOBIAN] = r->jacobian,
+	    [KEY_TRACE] = r->trace,
+	    [KEY_FIRST_NONFINITE_LAYER] = r->trace,
+	    [KEY_VERIFY] = r->verify,
+	    [KEY_PARAMS] = r->return_params,
+	    [KEY_META] = true,
 	};
 	const struct path at = {.key = "return"};
 

@@ -47,12 +47,12 @@ struct block_request {
 	double skip_scale, update_scale;
 
 	bool wrt_x, wrt_params;
-	bool seeded;                   /* some F has its weights from init */
-	bool by_layer;                 /* dparams and params are lists by layer */
-	bool wanted[KEY_COUNT];        /* what the answer holds */
-	struct block_sublayer *parts;  /* as many as core.sublayer_count */
+	bool seeded;                  /* some F has its weights from init */
+	bool by_layer;                /* dparams and params are lists by layer */
+	bool wanted[KEY_COUNT];       /* what the answer holds */
+	struct block_sublayer *parts; /* as many as core.sublayer_count */
 	struct nc_block core;
-	const double *dy_values;       /* or NULL: ones */
+	const double *dy_values; /* or NULL: ones */
 	const double *x_values;
 };
 

@@ -9,78 +9,81 @@ static const char *const kind_names[] = {
 #define FUNCTION(NAME, text, table) text,
 #include "core/function.def"
 #undef FUNCTION
-	NULL};
+    NULL};
 static const char *const activation_names[] = {
 #define ACTIVATION(NAME, text) text,
 #include "core/activation.def"
 #undef ACTIVATION
-	NULL};
+    NULL};
 static const char *const scheme_names[] = {
 #define SCHEME(NAME, text) text,
 #include "core/scheme.def"
 #undef SCHEME
-	NULL};
+    NULL};
 
 #define AT(member) offsetof(struct block_sublayer, member)
-#define WEIGHT(NAME, text) {ROW(text, FIELD_TENSOR, AT(weight[NC_SLOT_##NAME])), .dtype = AS_PARAM_DTYPE}
+#define WEIGHT(NAME, text)                                                                                             \
+	{                                                                                                              \
+		ROW(text, FIELD_TENSOR, AT(weight[NC_SLOT_##NAME])), .dtype = AS_PARAM_DTYPE                           \
+	}
 static const struct field kind_rows[] = {{ROW("kind", FIELD_KNOWN, 0)}};
 static const struct field scale_rows[] = {{ROW("factor", FIELD_NUMBER, AT(factor)), .required = true}};
 static const struct field elementwise_rows[] = {
-	{ROW("activation", FIELD_ENUM, AT(activation)), .required = true, .names = activation_names}};
+    {ROW("activation", FIELD_ENUM, AT(activation)), .required = true, .names = activation_names}};
 static const struct field linear_rows[] = {WEIGHT(W, "w"), WEIGHT(B, "b"), {ROW("init", FIELD_NODE, AT(init_node))}};
 static const struct field mlp_rows[] = {
-	{ROW("activation", FIELD_ENUM, AT(activation)), .required = true, .names = activation_names},
-	WEIGHT(W_UP, "w_up"),
-	WEIGHT(W_GATE, "w_gate"),
-	WEIGHT(W_DOWN, "w_down"),
-	WEIGHT(B_UP, "b_up"),
-	WEIGHT(B_GATE, "b_gate"),
-	WEIGHT(B_DOWN, "b_down"),
-	{ROW("hidden", FIELD_COUNT, AT(hidden))},
-	{ROW("gated", FIELD_BOOL, AT(gated))},
-	{ROW("init", FIELD_NODE, AT(init_node))},
+    {ROW("activation", FIELD_ENUM, AT(activation)), .required = true, .names = activation_names},
+    WEIGHT(W_UP, "w_up"),
+    WEIGHT(W_GATE, "w_gate"),
+    WEIGHT(W_DOWN, "w_down"),
+    WEIGHT(B_UP, "b_up"),
+    WEIGHT(B_GATE, "b_gate"),
+    WEIGHT(B_DOWN, "b_down"),
+    {ROW("hidden", FIELD_COUNT, AT(hidden))},
+    {ROW("gated", FIELD_BOOL, AT(gated))},
+    {ROW("init", FIELD_NODE, AT(init_node))},
 };
 static const struct field attention_rows[] = {
-	{ROW("heads", FIELD_COUNT, AT(heads)), .required = true},
-	{ROW("kv_heads", FIELD_COUNT, AT(kv_heads))},
-	{ROW("head_dim", FIELD_COUNT, AT(head_dim))},
-	{ROW("causal", FIELD_BOOL, AT(causal))},
-	{ROW("scale", FIELD_NUMBER, AT(scale))},
-	{ROW("softcap", FIELD_POSITIVE, AT(softcap))},
-	{ROW("window", FIELD_COUNT, AT(window))},
-	{ROW("rope", FIELD_NODE, AT(rope_node))},
-	{ROW("qk_norm", FIELD_NODE, AT(qk_node))},
-	WEIGHT(W_Q, "w_q"),
-	WEIGHT(W_K, "w_k"),
-	WEIGHT(W_V, "w_v"),
-	WEIGHT(W_O, "w_o"),
-	WEIGHT(B_Q, "b_q"),
-	WEIGHT(B_K, "b_k"),
-	WEIGHT(B_V, "b_v"),
-	WEIGHT(B_O, "b_o"),
-	{ROW("init", FIELD_NODE, AT(init_node))},
+    {ROW("heads", FIELD_COUNT, AT(heads)), .required = true},
+    {ROW("kv_heads", FIELD_COUNT, AT(kv_heads))},
+    {ROW("head_dim", FIELD_COUNT, AT(head_dim))},
+    {ROW("causal", FIELD_BOOL, AT(causal))},
+    {ROW("scale", FIELD_NUMBER, AT(scale))},
+    {ROW("softcap", FIELD_POSITIVE, AT(softcap))},
+    {ROW("window", FIELD_COUNT, AT(window))},
+    {ROW("rope", FIELD_NODE, AT(rope_node))},
+    {ROW("qk_norm", FIELD_NODE, AT(qk_node))},
+    WEIGHT(W_Q, "w_q"),
+    WEIGHT(W_K, "w_k"),
+    WEIGHT(W_V, "w_v"),
+    WEIGHT(W_O, "w_o"),
+    WEIGHT(B_Q, "b_q"),
+    WEIGHT(B_K, "b_k"),
+    WEIGHT(B_V, "b_v"),
+    WEIGHT(B_O, "b_o"),
+    {ROW("init", FIELD_NODE, AT(init_node))},
 };
 static const struct field given_rows[] = {
-	{ROW("output", FIELD_TENSOR, AT(output)), .required = true},
-	{ROW("jacobian", FIELD_TENSOR, AT(jacobian)), .required = true},
+    {ROW("output", FIELD_TENSOR, AT(output)), .required = true},
+    {ROW("jacobian", FIELD_TENSOR, AT(jacobian)), .required = true},
 };
 static const struct {
 	const struct field *rows;
 	size_t count;
 } kinds[] = {
 #define KIND(NAME, rows) [NC_FUNCTION_##NAME] = {rows, sizeof rows / sizeof *rows}
-	KIND(SCALE, scale_rows), KIND(ELEMENTWISE, elementwise_rows), KIND(LINEAR, linear_rows),
-	KIND(MLP, mlp_rows),     KIND(ATTENTION, attention_rows),     KIND(GIVEN, given_rows),
+    KIND(SCALE, scale_rows), KIND(ELEMENTWISE, elementwise_rows), KIND(LINEAR, linear_rows),
+    KIND(MLP, mlp_rows),     KIND(ATTENTION, attention_rows),     KIND(GIVEN, given_rows),
 #undef KIND
 };
 
 static bool read_init(struct call *call, struct block_sublayer *s, const struct path *up, struct nc_init *init)
 {
 	static const struct field rows[] = {
-		{ROW("scheme", FIELD_ENUM, AT(scheme)), .required = true, .names = scheme_names},
-		{ROW("std", FIELD_NONNEGATIVE, AT(std))},
-		{ROW("gain", FIELD_NUMBER, AT(gain))},
-		{ROW("seed", FIELD_WHOLE, AT(seed))},
+	    {ROW("scheme", FIELD_ENUM, AT(scheme)), .required = true, .names = scheme_names},
+	    {ROW("std", FIELD_NONNEGATIVE, AT(std))},
+	    {ROW("gain", FIELD_NUMBER, AT(gain))},
+	    {ROW("seed", FIELD_WHOLE, AT(seed))},
 	};
 	const struct fields tables[] = {FIELDS(rows, s)};
 	const struct path at = {.up = up, .key = "init"}, std_at = {.up = &at, .key = "std"};
@@ -114,14 +117,16 @@ static bool read_init(struct call *call, struct block_sublayer *s, const struct 
 /* --- sizes ------------------------------------------------------------------------------------------------------- */
 
 /* The rows of a matrix that was sent, from which a size follows. */
-static bool rows_of(struct call *call, const struct block_sublayer *s, const struct path *up, enum nc_slot slot, size_t *rows)
+static bool rows_of(struct call *call, const struct block_sublayer *s, const struct path *up, enum nc_slot slot,
+                    size_t *rows)
 {
 	const struct tensor_field *w = &s->weight[slot];
 	const struct path at = {.up = up, .key = nc_slot_name(slot)};
 
 	if (!w->given)
 		return fail(call, PROBLEM_missing_field, &at, NULL, NULL,
-		            "this F needs the field \"%s\", or init to make all of its weights from a seed", nc_slot_name(slot));
+		            "this F needs the field \"%s\", or init to make all of its weights from a seed",
+		            nc_slot_name(slot));
 	if (w->tensor.rank != 2)
 		return fail(call, PROBLEM_shape_mismatch, &at, "\"[outputs,inputs]\"",
 		            text_of_shape(call, w->tensor.shape, w->tensor.rank), "%s is a matrix with rows = outputs",
@@ -136,14 +141,15 @@ static bool same_size(struct call *call, const struct path *up, const char *key,
 	const struct path at = {.up = up, .key = key};
 
 	return !sent || sent == size ||
-	       fail(call, PROBLEM_conflicting_fields, &at, text_of_number(call, (double)size), text_of_number(call, (double)sent),
-	            "the weights say that %s is %zu: leave the field out", key, size);
+	       fail(call, PROBLEM_conflicting_fields, &at, text_of_number(call, (double)size),
+	            text_of_number(call, (double)sent), "the weights say that %s is %zu: leave the field out", key,
+	            size);
 }
 
 static bool mlp_sizes(struct call *call, struct block_sublayer *s, const struct path *up, struct nc_sublayer *core)
 {
 	const struct path hidden_at = {.up = up, .key = "hidden"}, up_at = {.up = up, .key = "w_up"},
-			  gated_at = {.up = up, .key = "gated"};
+	                  gated_at = {.up = up, .key = "gated"};
 
 	core->hidden = s->hidden;
 	core->gated = s->init_node ? s->gated : s->weight[NC_SLOT_W_GATE].given;
@@ -155,7 +161,8 @@ static bool mlp_sizes(struct call *call, struct block_sublayer *s, const struct 
 	if (!rows_of(call, s, up, NC_SLOT_W_UP, &core->hidden))
 		return false;
 	if (core->hidden == 0)
-		return fail(call, PROBLEM_shape_mismatch, &up_at, NULL, NULL, "an mlp needs at least one hidden feature");
+		return fail(call, PROBLEM_shape_mismatch, &up_at, NULL, NULL,
+		            "an mlp needs at least one hidden feature");
 	return same_size(call, up, "hidden", s->hidden, core->hidden);
 }
 
@@ -163,7 +170,7 @@ static bool attention_sizes(struct call *call, struct block_sublayer *s, const s
                             struct nc_attention *a)
 {
 	const struct path heads_at = {.up = up, .key = "heads"}, kv_at = {.up = up, .key = "kv_heads"},
-			  q_at = {.up = up, .key = "w_q"};
+	                  q_at = {.up = up, .key = "w_q"};
 	size_t rows = 0;
 
 	a->heads = s->heads;
@@ -193,9 +200,9 @@ static bool read_rope(struct call *call, struct block_sublayer *s, const struct 
 {
 	static const char *const styles[] = {"interleaved", "half", NULL};
 	static const struct field rows[] = {
-		{ROW("style", FIELD_ENUM, AT(rope_style)), .names = styles},
-		{ROW("theta", FIELD_POSITIVE, AT(theta))},
-		{ROW("position", FIELD_NUMBER, AT(position))},
+	    {ROW("style", FIELD_ENUM, AT(rope_style)), .names = styles},
+	    {ROW("theta", FIELD_POSITIVE, AT(theta))},
+	    {ROW("position", FIELD_NUMBER, AT(position))},
 	};
 	const struct fields tables[] = {FIELDS(rows, s)};
 	const struct path at = {.up = up, .key = "rope"};
@@ -228,13 +235,14 @@ static struct nc_block_norm core_norm(const struct call *call, const struct norm
 static bool read_qk_norm(struct call *call, struct block_sublayer *s, const struct path *up, struct nc_block *block,
                          struct nc_attention *a)
 {
-	static const enum nc_slot slots[] = {NC_SLOT_QK_GAIN_Q, NC_SLOT_QK_GAIN_K, NC_SLOT_QK_BIAS_Q, NC_SLOT_QK_BIAS_K};
+	static const enum nc_slot slots[] = {NC_SLOT_QK_GAIN_Q, NC_SLOT_QK_GAIN_K, NC_SLOT_QK_BIAS_Q,
+	                                     NC_SLOT_QK_BIAS_K};
 	static const struct field rows[] = {
 #define PARAMETER(NAME, text) {ROW(text, FIELD_TENSOR_OR_NUMBER, AT(weight[NC_SLOT_##NAME])), .dtype = AS_PARAM_DTYPE}
-		PARAMETER(QK_GAIN_Q, "gain_q"),
-		PARAMETER(QK_GAIN_K, "gain_k"),
-		PARAMETER(QK_BIAS_Q, "bias_q"),
-		PARAMETER(QK_BIAS_K, "bias_k"),
+	    PARAMETER(QK_GAIN_Q, "gain_q"),
+	    PARAMETER(QK_GAIN_K, "gain_k"),
+	    PARAMETER(QK_BIAS_Q, "bias_q"),
+	    PARAMETER(QK_BIAS_K, "bias_k"),
 	};
 	const struct fields more[] = {FIELDS(rows, s)};
 	const struct path at = {.up = up, .key = "qk_norm"};
@@ -288,7 +296,7 @@ static bool read_given(struct call *call, struct block_request *r, struct block_
 {
 	const struct nc_tensor *x = &r->x.tensor;
 	const struct path output_at = {.up = up, .key = "output"}, jacobian_at = {.up = up, .key = "jacobian"},
-			  depth_at = {.key = "depth"};
+	                  depth_at = {.key = "depth"};
 	size_t square[] = {r->core.width, r->core.width};
 
 	if (r->depth > 1)
@@ -323,7 +331,8 @@ static bool take_weights(struct call *call, struct block_request *r, struct bloc
 		if (rank == 0)
 			return fail(call, PROBLEM_conflicting_fields, &at, NULL, NULL, "%s needs w_gate beside it",
 			            nc_slot_name((enum nc_slot)slot));
-		if (w->tensor.rank && !tensor_expect_shape(call, w, &at, shape, rank, rank == 2 ? "outputs × inputs" : "its outputs"))
+		if (w->tensor.rank &&
+		    !tensor_expect_shape(call, w, &at, shape, rank, rank == 2 ? "outputs × inputs" : "its outputs"))
 			return false;
 		core->weight[slot].value = block_values(call, &w->tensor);
 		core->weight[slot].count = w->tensor.count;
@@ -374,11 +383,11 @@ static bool read_norm(struct call *call, struct block_request *r, json_t *node, 
 	const char *placement = nc_placement_name(r->core.placement);
 
 	if (!node)
-		return !needed || fail(call, PROBLEM_missing_field, &at, NULL, NULL, "placement \"%s\" needs %s in every sublayer",
-		                       placement, key);
+		return !needed || fail(call, PROBLEM_missing_field, &at, NULL, NULL,
+		                       "placement \"%s\" needs %s in every sublayer", placement, key);
 	if (!needed)
-		return fail(call, PROBLEM_conflicting_fields, &at, NULL, NULL, "placement \"%s\" has no use for %s: leave it out",
-		            placement, key);
+		return fail(call, PROBLEM_conflicting_fields, &at, NULL, NULL,
+		            "placement \"%s\" has no use for %s: leave it out", placement, key);
 	if (!norm_fields_read(call, node, &at, "a norm", NORM_LAST_AXIS, NC_RMSNORM, NULL, 0, &norm->fields) ||
 	    !norm_layout(call, &norm->fields, &at, r->x.tensor.shape, r->x.tensor.rank, &norm->layout))
 		return false;
@@ -390,9 +399,9 @@ static bool read_norm(struct call *call, struct block_request *r, json_t *node, 
 bool block_sublayer_read(struct call *call, struct block_request *r, size_t i, json_t *node, const struct path *path)
 {
 	static const struct field rows[] = {
-		{ROW("norm", FIELD_NODE, AT(norm_node))},
-		{ROW("norm_after", FIELD_NODE, AT(norm_after_node))},
-		{ROW("f", FIELD_NODE, AT(f_node)), .required = true},
+	    {ROW("norm", FIELD_NODE, AT(norm_node))},
+	    {ROW("norm_after", FIELD_NODE, AT(norm_after_node))},
+	    {ROW("f", FIELD_NODE, AT(f_node)), .required = true},
 	};
 	struct block_sublayer *s = &r->parts[i];
 	struct nc_sublayer *core = &r->core.sublayers[i];
@@ -402,7 +411,8 @@ bool block_sublayer_read(struct call *call, struct block_request *r, size_t i, j
 	if (!json_is_object(node))
 		return node_fail(call, node, path, "an object with norm and f");
 	if (!fields_read(call, node, path, "a sublayer", tables, 1) ||
-	    !read_norm(call, r, s->norm_node, path, "norm", r->core.placement != NC_PLACEMENT_NONE, &s->norm, &core->norm) ||
+	    !read_norm(call, r, s->norm_node, path, "norm", r->core.placement != NC_PLACEMENT_NONE, &s->norm,
+	               &core->norm) ||
 	    !read_norm(call, r, s->norm_after_node, path, "norm_after", r->core.placement == NC_PLACEMENT_SANDWICH,
 	               &s->norm_after, &core->norm_after))
 		return false;

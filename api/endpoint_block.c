@@ -12,16 +12,18 @@ static bool block_fail(struct call *call, enum nc_status status, const struct bl
 {
 	const struct path block_at = {.key = "block"}, list_at = {.up = &block_at, .key = "sublayers"};
 	const struct path one_at = {.up = &list_at, .index = core->bad_sublayer}, f_at = {.up = &one_at, .key = "f"};
-	const struct path at = {
-		.up = core->bad_norm && strcmp(core->bad_norm, "qk_norm") == 0 ? &f_at : &one_at, .key = core->bad_norm};
+	const struct path at = {.up = core->bad_norm && strcmp(core->bad_norm, "qk_norm") == 0 ? &f_at : &one_at,
+	                        .key = core->bad_norm};
 
 	if (status == NC_NO_MEMORY)
 		return fail_memory(call);
 	if (status != NC_NO_VALUE)
 		return fail(call, PROBLEM_internal, NULL, NULL, NULL, "%s", nc_status_text(status));
-	return fail(call, PROBLEM_no_value, &at, "\"a row whose mean square (LayerNorm: variance) is not 0, or an epsilon above 0\"",
+	return fail(call, PROBLEM_no_value, &at,
+	            "\"a row whose mean square (LayerNorm: variance) is not 0, or an epsilon above 0\"",
 	            text_of_number(call, (double)core->bad_row),
-	            "row %zu of this norm's input in layer %zu of %zu has no value, its mean square (LayerNorm: variance) is exactly "
+	            "row %zu of this norm's input in layer %zu of %zu has no value, its mean square (LayerNorm: "
+	            "variance) is exactly "
 	            "0 and so is epsilon: set an epsilon above 0",
 	            core->bad_row, core->bad_layer, r->depth);
 }
