@@ -27,8 +27,8 @@ struct answer {
 static struct answer ask(struct nc_block *b, bool jacobian)
 {
 	struct answer a = {.count = b->batch * b->length * b->width};
-	a.x = random_numbers(a.count, 1);
-	a.dy = random_numbers(a.count, 1);
+	a.x = dice_numbers(a.count, 1);
+	a.dy = dice_numbers(a.count, 1);
 	a.call = (struct nc_block_call){.x = a.x, .dy = a.dy};
 	a.call.y = calloc(a.count, sizeof(double));
 	a.call.dx = calloc(a.count, sizeof(double));
@@ -122,7 +122,7 @@ static void expect_close(long double got, long double want, long double size, do
 static void check_gradients(const struct nc_block *b, const struct answer *a)
 {
 	struct dual *states = malloc((b->depth + 1) * a->count * sizeof *states);
-	double *v = random_numbers(a->count, 1), tol = tolerance(b);
+	double *v = dice_numbers(a->count, 1), tol = tolerance(b);
 	struct direction along = {.x = v};
 	long double size, want = slope(b, a, &along, states, &size);
 
@@ -137,7 +137,7 @@ static void check_gradients(const struct nc_block *b, const struct answer *a)
 			const struct nc_weight *w = &b->sublayers[i].weight[slot];
 			if (!w->value)
 				continue;
-			v = random_numbers(w->count, 1);
+			v = dice_numbers(w->count, 1);
 			along = (struct direction){
 			    .sublayer = i, .slot = (enum nc_slot)slot, .weight = v, .layer = b->depth};
 			want = slope(b, a, &along, states, &size);
@@ -172,7 +172,7 @@ static void check_jacobian(const struct nc_block *b, const struct answer *a)
 	double top = largest(a->call.jacobian, a->count * a->count);
 
 	ck_assert_double_eq_tol(a->call.identity, k, 1e-15);
-	for (size_t c = 0; c < a->count; c += 1 + random_below(3)) {
+	for (size_t c = 0; c < a->count; c += 1 + dice_below(3)) {
 		struct direction along = {.x = unit};
 		unit[c] = 1;
 		slow_block(b, a->x, &along, 0, states);
@@ -226,10 +226,9 @@ START_TEST(every_placement_and_kind)
 	for (int round = 0; round < rounds; round++)
 		for (int placement = 0; placement < NC_PLACEMENT_COUNT; placement++)
 			for (int kind = 0; kind < NC_FUNCTION_COUNT; kind++) {
-				size_t depth = kind == NC_FUNCTION_GIVEN ? 1 : 1 + random_below(2);
-				struct nc_block b =
-				    random_block((enum nc_placement)placement, (enum nc_function_kind)kind, depth,
-				                 1 + random_below(2));
+				size_t depth = kind == NC_FUNCTION_GIVEN ? 1 : 1 + dice_below(2);
+				struct nc_block b = random_block((enum nc_placement)placement,
+				                                 (enum nc_function_kind)kind, depth, 1 + dice_below(2));
 				struct answer a = ask(&b, round % 3 == 0);
 				run(&b, &a);
 				check_gradients(&b, &a);

@@ -3,74 +3,74 @@
 #include <math.h>
 #include <stdlib.h>
 
-uint64_t random_state = 88172645463325252u;
+uint64_t dice_state = 88172645463325252u;
 
-uint64_t random_bits(void)
+uint64_t dice_bits(void)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 2685821657736338717u;
+	dice_state ^= dice_state >> 12;
+	dice_state ^= dice_state << 25;
+	dice_state ^= dice_state >> 27;
+	return dice_state * 2685821657736338717u;
 }
 
-size_t random_below(size_t n)
+size_t dice_below(size_t n)
 {
-	return (size_t)(random_bits() >> 11) % n;
+	return (size_t)(dice_bits() >> 11) % n;
 }
 
-double random_normal_ish(void)
+double dice_normal(void)
 {
 	double sum = 0;
 	for (int i = 0; i < 12; i++)
-		sum += (double)(random_bits() >> 11) * 0x1p-53;
+		sum += (double)(dice_bits() >> 11) * 0x1p-53;
 	return sum - 6;
 }
 
-double *random_numbers(size_t count, double scale)
+double *dice_numbers(size_t count, double scale)
 {
 	double *p = malloc((count + 1) * sizeof *p);
 	for (size_t i = 0; i < count; i++)
-		p[i] = scale * random_normal_ish();
+		p[i] = scale * dice_normal();
 	return p;
 }
 
 static struct nc_block_norm random_norm(size_t features)
 {
 	static const double epsilons[] = {1e-5, 1e-6, 1e-3, 0.5};
-	struct nc_block_norm n = {.groups = features % 2 == 0 && random_below(3) == 0 ? 2 : 1};
-	n.spec.kind = random_below(2) ? NC_LAYERNORM : NC_RMSNORM;
-	n.spec.placement = (enum nc_epsilon_placement)random_below(3);
-	n.spec.epsilon = epsilons[random_below(4)];
-	n.spec.gain_offset = (double)random_below(2);
+	struct nc_block_norm n = {.groups = features % 2 == 0 && dice_below(3) == 0 ? 2 : 1};
+	n.spec.kind = dice_below(2) ? NC_LAYERNORM : NC_RMSNORM;
+	n.spec.placement = (enum nc_epsilon_placement)dice_below(3);
+	n.spec.epsilon = epsilons[dice_below(4)];
+	n.spec.gain_offset = (double)dice_below(2);
 	n.spec.dtype = n.spec.xhat_dtype = NC_FLOAT64;
 	return n;
 }
 
 static void random_attention(struct nc_attention *a)
 {
-	a->kv_heads = 1 + random_below(3);
-	a->heads = a->kv_heads * (1 + random_below(3));
-	a->head_dim = 3 + random_below(8);
-	a->causal = random_below(2);
-	a->scale = 1 / sqrt((double)a->head_dim) * (0.5 + (double)random_below(3));
-	a->softcap = random_below(2) ? 2 : 0;
-	a->window = random_below(2) ? 1 + random_below(9) : 0;
-	a->rope = a->head_dim % 2 ? NC_ROPE_NONE : (enum nc_rope)random_below(3);
+	a->kv_heads = 1 + dice_below(3);
+	a->heads = a->kv_heads * (1 + dice_below(3));
+	a->head_dim = 3 + dice_below(8);
+	a->causal = dice_below(2);
+	a->scale = 1 / sqrt((double)a->head_dim) * (0.5 + (double)dice_below(3));
+	a->softcap = dice_below(2) ? 2 : 0;
+	a->window = dice_below(2) ? 1 + dice_below(9) : 0;
+	a->rope = a->head_dim % 2 ? NC_ROPE_NONE : (enum nc_rope)dice_below(3);
 	a->theta = 100;
-	a->position = (double)random_below(20);
-	a->qk_norm = random_below(2);
+	a->position = (double)dice_below(20);
+	a->qk_norm = dice_below(2);
 	a->norm = random_norm(a->head_dim);
 }
 
 struct nc_block random_block(enum nc_placement placement, enum nc_function_kind kind, size_t depth, size_t sublayers)
 {
 	struct nc_block b = {.placement = placement,
-	                     .residual = random_below(4) > 0,
-	                     .skip_scale = random_below(2) ? 1 : 0.75,
-	                     .update_scale = random_below(2) ? 1 : 0.5,
-	                     .batch = 1 + random_below(2),
-	                     .length = 1 + random_below(19),
-	                     .width = 4 + random_below(20),
+	                     .residual = dice_below(4) > 0,
+	                     .skip_scale = dice_below(2) ? 1 : 0.75,
+	                     .update_scale = dice_below(2) ? 1 : 0.5,
+	                     .batch = 1 + dice_below(2),
+	                     .length = 1 + dice_below(19),
+	                     .width = 4 + dice_below(20),
 	                     .depth = depth,
 	                     .sublayer_count = sublayers,
 	                     .sublayers = calloc(sublayers, sizeof(struct nc_sublayer))};
@@ -80,24 +80,24 @@ struct nc_block random_block(enum nc_placement placement, enum nc_function_kind 
 		s->norm = random_norm(b.width);
 		s->norm_after = random_norm(b.width);
 		s->kind = kind;
-		s->factor = random_normal_ish();
-		s->activation = (enum nc_activation)random_below(NC_ACT_COUNT);
-		s->hidden = 1 + random_below(24);
-		s->gated = random_below(2);
+		s->factor = dice_normal();
+		s->activation = (enum nc_activation)dice_below(NC_ACT_COUNT);
+		s->hidden = 1 + dice_below(24);
+		s->gated = dice_below(2);
 		random_attention(&s->attention);
-		s->given.diagonal = random_below(2);
-		s->given.output = random_numbers(rows * b.width, 1);
-		s->given.jacobian = random_numbers(b.width * (s->given.diagonal ? 1 : b.width), 0.5);
+		s->given.diagonal = dice_below(2);
+		s->given.output = dice_numbers(rows * b.width, 1);
+		s->given.jacobian = dice_numbers(b.width * (s->given.diagonal ? 1 : b.width), 0.5);
 		for (int slot = 0; slot < NC_SLOT_COUNT; slot++) {
 			struct nc_weight *w = &s->weight[slot];
 			size_t shape[2] = {1, 1};
 			unsigned rank = nc_slot_shape(&b, s, (enum nc_slot)slot, shape);
-			if (!rank || (!nc_slot_required(s, (enum nc_slot)slot) && random_below(4) == 0))
+			if (!rank || (!nc_slot_required(s, (enum nc_slot)slot) && dice_below(4) == 0))
 				continue;
 			w->count = shape[0] * (rank == 2 ? shape[1] : 1);
-			if (nc_slot_part((enum nc_slot)slot) != NC_PART_F && random_below(4) == 0)
+			if (nc_slot_part((enum nc_slot)slot) != NC_PART_F && dice_below(4) == 0)
 				w->count = 1;
-			w->value = random_numbers(w->count, rank == 2 ? 1 / sqrt((double)shape[1]) : 0.7);
+			w->value = dice_numbers(w->count, rank == 2 ? 1 / sqrt((double)shape[1]) : 0.7);
 		}
 	}
 	block_want_gradients(&b, false);

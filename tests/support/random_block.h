@@ -5,14 +5,14 @@
 #include "core/block.h"
 
 /* The same numbers for the same seed everywhere: xorshift64*. */
-extern uint64_t random_state;
-uint64_t random_bits(void);
-size_t random_below(size_t n);
-double random_normal_ish(void);                     /* mean 0, variance 1 */
-double *random_numbers(size_t count, double scale); /* malloc'ed */
+extern uint64_t dice_state;
+uint64_t dice_bits(void);
+size_t dice_below(size_t n);
+double dice_normal(void);                     /* mean 0, variance 1 */
+double *dice_numbers(size_t count, double scale); /* malloc'ed */
 
 /*
- * A block of `sublayers` sublayers with placement and kind as told, everything else at random from random_state; every
+ * A block of `sublayers` sublayers with placement and kind as told, everything else at random from dice_state; every
  * parameter that it can have is there or not at random, gains and biases as vectors or numbers. Weights are shared by
  * all layers. Gradients are allocated for all. Free with block_free.
  */
