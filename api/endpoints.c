@@ -224,12 +224,16 @@ bool api_admit(struct api *api, const struct api_request *request, struct api_an
 bool api_may_be_long(const struct api *api, const struct api_request *request)
 {
 	/* Fields whose work grows faster than the text: n² for a Jacobian, a stack of layers, weights made from a seed. */
-	static const char *const words[] = {"\"jacobian\"", "\"depth\"", "\"init\""};
+	static const char *const keys[] = {"jacobian\"", "depth\"", "init\""};
+	const char *at = request->body, *end = at + request->body_len;
 
 	(void)api;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (request->body_len && memmem(request->body, request->body_len, words[i], strlen(words[i])))
-			return true;
+	while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {
+		at++;
+		for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+			if ((size_t)(end - at) >= strlen(keys[i]) && memcmp(at, keys[i], strlen(keys[i])) == 0)
+				return true;
+	}
 	return false;
 }
 

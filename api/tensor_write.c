@@ -2,36 +2,34 @@
 
 #include "base64.h"
 #include "tensor_field.h"
+#include "tensor_text.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LIST_SLACK = 64 }; /* json_write_list may overwrite so much behind its text */
+/* The numbers of an output as the answer's form has them: in nested lists, or in one. */
+static struct tensor_text text_of(const struct call *call, const struct nc_tensor *tensor, struct nc_tensor *flat)
+{
+	if (call->form == FORM_FLAT) {
+		*flat = *tensor;
+		flat->rank = 1;
+		flat->shape[0] = tensor->count;
+		tensor = flat;
+	}
+	return (struct tensor_text){.tensor = tensor, .pretty = call->request->pretty, .depth = 3};
+}
 
 size_t tensor_text_max(const struct call *call, const struct nc_tensor *t)
 {
-	size_t lists = 1, brackets = 0, bytes, extra = LIST_SLACK + 128 + 24 * (size_t)t->rank;
+	size_t bytes, extra = 128 + 24 * (size_t)t->rank;
+	struct nc_tensor flat;
 
 	if (call->form == FORM_BASE64)
 		return __builtin_mul_overflow(t->count, nc_dtype_wire_bytes(t->dtype), &bytes) || bytes > (size_t)-1 / 2
 		               ? (size_t)-1
 		               : base64_encoded_len(bytes) + extra;
-	size_t number = t->dtype == NC_FLOAT64 ? JSON_FLOAT64_MAX : JSON_FLOAT32_MAX;
-	if (__builtin_mul_overflow(t->count, number, &bytes) || __builtin_add_overflow(bytes, extra, &bytes))
-		return (size_t)-1;
-	if (call->form == FORM_FLAT)
-		return bytes;
-	/* Two brackets and a comma a list, and two line breaks with their indentation when it is pretty. */
-	for (unsigned i = 0; i < t->rank; i++) {
-		size_t each = call->request->pretty ? 5 + 4 * ((size_t)i + 4) : 3;
-		if (__builtin_mul_overflow(lists, each, &each) || __builtin_add_overflow(brackets, each, &brackets))
-			return (size_t)-1;
-		if (t->shape[i] == 0)
-			break;
-		if (__builtin_mul_overflow(lists, t->shape[i], &lists))
-			return (size_t)-1;
-	}
-	return __builtin_add_overflow(bytes, brackets, &bytes) ? (size_t)-1 : bytes;
+	struct tensor_text text = text_of(call, t, &flat);
+	return __builtin_add_overflow(tensor_text_room(&text), extra, &bytes) ? (size_t)-1 : bytes;
 }
 
 bool outputs_admit(struct call *call, struct writer *out, const struct output *outputs, size_t count)
@@ -60,58 +58,6 @@ bool outputs_admit(struct call *call, struct writer *out, const struct output *o
 		            "start the server with a larger %s",
 		            limits->max_answer, call_flag(call, "max_answer"));
 	return writer_reserve(out, total) || fail_memory(call);
-}
-
-struct nested {
-	const struct nc_tensor *tensor;
-	enum json_nonfinite mode;
-	bool pretty;
-	unsigned depth;     /* of the key that it stands under */
-	size_t next;        /* element */
-	size_t bad;         /* an element that stopped it, or count */
-};
-
-static char *break_line(char *at, unsigned depth)
-{
-	*at++ = '\n';
-	memset(at, ' ', 2 * (size_t)depth);
-	return at + 2 * (size_t)depth;
-}
-
-static char *write_numbers(struct nested *n, char *at, size_t count)
-{
-	const struct nc_tensor *t = n->tensor;
-	size_t bad, bytes = nc_dtype_storage_bytes(t->dtype);
-
-	at = json_write_list(at, t->dtype, (const char *)t->data + n->next * bytes, count, n->mode, &bad);
-	if (bad < count && n->mode == JSON_NONFINITE_STOP && n->bad == t->count)
-		n->bad = n->next + bad;
-	n->next += count;
-	return at;
-}
-
-static char *write_axis(struct nested *n, char *at, unsigned axis)
-{
-	const struct nc_tensor *t = n->tensor;
-
-	if (axis == t->rank)
-		return write_numbers(n, at, 1);
-	*at++ = '[';
-	if (axis + 1 == t->rank) {
-		at = write_numbers(n, at, t->shape[axis]);
-	} else {
-		for (size_t i = 0; i < t->shape[axis] && n->bad == t->count; i++) {
-			if (i)
-				*at++ = ',';
-			if (n->pretty)
-				at = break_line(at, n->depth + axis + 1);
-			at = write_axis(n, at, axis + 1);
-		}
-		if (n->pretty && t->shape[axis])
-			at = break_line(at, n->depth + axis);
-	}
-	*at++ = ']';
-	return at;
 }
 
 static size_t first_nonfinite(const struct nc_tensor *t)
@@ -170,44 +116,45 @@ static bool write_base64(struct call *call, struct writer *out, const struct nc_
 	return true;
 }
 
+static bool write_lists(struct call *call, struct writer *out, const struct tensor_text *text, size_t *bad)
+{
+	write_before_value(out);
+	if (!writer_reserve(out, tensor_text_room(text)))
+		return fail_memory(call);
+	out->at = tensor_text_write(text, call->api->pool, call->arena, out->at, bad);
+	return true;
+}
+
 bool output_write(struct call *call, struct writer *out, const struct output *output)
 {
 	const struct nc_tensor *t = &output->tensor;
-	struct nested n = {
-		.tensor = t,
-		.mode = call->strings ? JSON_NONFINITE_STRING : output->infinite_is_null ? JSON_NONFINITE_NULL : JSON_NONFINITE_STOP,
-		.pretty = call->request->pretty,
-		.depth = out->depth,
-		.bad = t->count,
-	};
+	struct nc_tensor flat;
+	struct tensor_text text = text_of(call, t, &flat);
+	size_t bad = t->count;
 
+	text.mode = call->strings ? JSON_NONFINITE_STRING : output->infinite_is_null ? JSON_NONFINITE_NULL : JSON_NONFINITE_STOP;
+	text.depth = out->depth;
 	write_key(out, output->key);
 	if (call->form == FORM_NESTED) {
-		write_before_value(out);
-		if (!writer_reserve(out, tensor_text_max(call, t)))
-			return fail_memory(call);
-		out->at = write_axis(&n, out->at, 0);
-		return n.bad == t->count || nonfinite_fail(call, output, n.bad);
+		if (!write_lists(call, out, &text, &bad))
+			return false;
+		return bad == t->count || nonfinite_fail(call, output, bad);
 	}
 	write_open(out, '{');
 	write_key(out, "shape");
 	write_sizes(out, t->shape, t->rank);
 	if (call->form == FORM_FLAT) {
 		write_key(out, "data");
-		write_before_value(out);
-		if (!writer_reserve(out, tensor_text_max(call, t)))
-			return fail_memory(call);
-		*out->at++ = '[';
-		out->at = write_numbers(&n, out->at, t->count);
-		*out->at++ = ']';
+		if (!write_lists(call, out, &text, &bad))
+			return false;
 	} else {
-		if (n.mode == JSON_NONFINITE_STOP)
-			n.bad = first_nonfinite(t);
-		if (n.bad == t->count && !write_base64(call, out, t))
+		if (text.mode == JSON_NONFINITE_STOP)
+			bad = first_nonfinite(t);
+		if (bad == t->count && !write_base64(call, out, t))
 			return false;
 	}
 	write_close(out, '}');
-	return n.bad == t->count || nonfinite_fail(call, output, n.bad);
+	return bad == t->count || nonfinite_fail(call, output, bad);
 }
 
 bool outputs_write(struct call *call, struct writer *out, const struct output *outputs, size_t count)
