@@ -8,7 +8,6 @@
 #include <microhttpd.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -163,7 +162,9 @@ static void make_id(struct http *http, char id[HEAD_ID_MAX + 1])
 	uint64_t z = http->id_seed + 0x9e3779b97f4a7c15u * ++http->id_count;
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	snprintf(id, HEAD_ID_MAX + 1, "%016llx", (unsigned long long)(z ^ (z >> 31)));
+	z ^= z >> 31;
+	for (unsigned i = 0; i < 16; i++, z <<= 4)
+		id[i] = "0123456789abcdef"[z >> 60];
 }
 
 /* The path of a target in absolute form (http://host/path), which every server has to take; else url as it is. */
