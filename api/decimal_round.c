@@ -1,5 +1,5 @@
 #include "decimal.h"
-#include "powers_of_ten.h"
+#include "decimal_fast.h"
 
 #include <math.h>
 
@@ -47,11 +47,7 @@ static struct binary round_binary(u128 x, int exponent, bool more, const struct 
 
 static double power_of_two(int exponent)
 {
-	union {
-		uint64_t bits;
-		double value;
-	} u = {(uint64_t)(exponent + 1023) << 52};
-	return u.value;
+	return double_of_bits((uint64_t)(exponent + 1023) << 52);
 }
 
 static double assemble(struct binary b, const struct format *format)
@@ -66,9 +62,8 @@ static double assemble(struct binary b, const struct format *format)
 }
 
 /*
- * The 64-bit mantissa times the 128-bit power of ten (Lemire, "Number parsing at a gigabyte per second", arXiv
- * 2101.11408), kept to 128 bits, together with a bound from above: where both round to the same value that is the
- * answer, else big integers decide.
+ * The 64-bit mantissa times the 128-bit power of ten, kept to 128 bits, together with a bound from above: where both round
+ * to the same value that is the answer, else big integers decide.
  */
 double decimal_round(const struct decimal *d, enum nc_dtype dtype)
 {
@@ -78,6 +73,9 @@ double decimal_round(const struct decimal *d, enum nc_dtype dtype)
 	if (d->exponent > 308)
 		return INFINITY;
 	int q = (int)d->exponent;
+	double value;
+	if (!d->truncated && decimal_fast_float64(d->mantissa, q, &value) && narrow_from_float64(value, dtype, &value))
+		return value;
 	const struct power_of_ten *power = &powers_of_ten[q - POWER_OF_TEN_MIN];
 	int zeros = __builtin_clzll(d->mantissa);
 	uint64_t w = d->mantissa << zeros;

@@ -9,6 +9,10 @@
 static const char *scan_digits(const char *p, const char *end, struct decimal *d, int64_t *dropped)
 {
 	const uint64_t full = UINT64_C(1000000000000000000); /* 10^18: a mantissa of 19 digits */
+	while (d->mantissa < full / 10000000 && end - p >= 8 && json_are_digits(p)) {
+		d->mantissa = d->mantissa * 100000000 + json_eight_digits(p);
+		p += 8;
+	}
 	for (; p < end && json_is_digit(*p); p++) {
 		if (d->mantissa < full) {
 			d->mantissa = d->mantissa * 10 + (uint64_t)(*p - '0');

@@ -5,6 +5,8 @@
 #include "decimal.h"
 #include "json_number.h"
 
+#include <string.h>
+
 static inline bool json_is_digit(char c)
 {
 	return (unsigned char)(c - '0') <= 9;
@@ -13,6 +15,33 @@ static inline bool json_is_digit(char c)
 static inline bool json_is_space(char c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* Eight bytes, the first one lowest. */
+static inline uint64_t json_eight_bytes(const char *p)
+{
+	uint64_t bytes;
+	memcpy(&bytes, p, sizeof bytes);
+	return bytes;
+}
+
+static inline bool json_are_digits(const char *p)
+{
+	const uint64_t bytes = json_eight_bytes(p), high = UINT64_C(0xf0f0f0f0f0f0f0f0);
+	return ((bytes & high) | ((bytes + UINT64_C(0x0606060606060606)) & high) >> 4) == UINT64_C(0x3333333333333333);
+}
+
+/* The number that eight digit values (not characters) make, the first one lowest: pairs, fours, eight. */
+static inline uint64_t json_join_digits(uint64_t digits)
+{
+	const uint64_t mask = UINT64_C(0x000000ff000000ff);
+	digits = digits * 10 + (digits >> 8);
+	return ((digits & mask) * (100 + (UINT64_C(1000000) << 32)) + (digits >> 16 & mask) * (1 + (UINT64_C(10000) << 32))) >> 32;
+}
+
+static inline uint64_t json_eight_digits(const char *p)
+{
+	return json_join_digits(json_eight_bytes(p) - UINT64_C(0x3030303030303030));
 }
 
 /* Scans one number; false when there is none, *after then at the byte at fault (or end), else past the number. */

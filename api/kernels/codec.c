@@ -2,19 +2,15 @@
 #include "json_kernels.h"
 #include "count.h"
 
-#ifdef KERNEL_ISA_avx512
+#if defined(KERNEL_ISA_avx512)
 #include "read_avx512.h"
 #include "write_avx512.h"
-#else
+#elif defined(KERNEL_ISA_scalar)
+#include "read_plain.h"
 #include "write_plain.h"
-
-static const char *read_list(const char *text, const char *end, enum nc_dtype dtype, void *out, size_t capacity,
-                             size_t *count, bool *complete)
-{
-	(void)end, (void)dtype, (void)out, (void)capacity, (void)count;
-	*complete = false;
-	return text;
-}
+#else
+#include "read_block64.h"
+#include "write_plain.h"
 #endif
 
 #define PASTE(a, b) a##b
