@@ -1,8 +1,8 @@
-/* 64 bytes at a time with SSE2, AVX2 or NEON: comparisons to bit masks, bit i for byte i. This file alone knows widths. */
+/* 64 bytes at a time with SSE2, AVX2 or NEON: comparisons to bit masks, bit i for byte i. Their width is known here alone. */
 #ifndef API_KERNELS_BLOCK64_H
 #define API_KERNELS_BLOCK64_H
 
-#include "scan_bits.h"
+#include <stdint.h>
 
 #if defined(__AVX2__)
 
@@ -39,6 +39,11 @@ static inline bytes subtract_bytes(bytes a, bytes b)
 static inline uint64_t mask_of(const bytes v[VECTORS])
 {
 	return (uint32_t)_mm256_movemask_epi8(v[0]) | (uint64_t)(uint32_t)_mm256_movemask_epi8(v[1]) << 32;
+}
+
+static inline uint32_t mask_16_equal(const char *p, char c)
+{
+	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi8(c)));
 }
 
 static inline uint32_t mask_32_equal(const char *p, char c)
@@ -86,10 +91,14 @@ static inline uint64_t mask_of(const bytes v[VECTORS])
 	return mask;
 }
 
+static inline uint32_t mask_16_equal(const char *p, char c)
+{
+	return (uint32_t)_mm_movemask_epi8(equal_bytes(load_bytes(p), all_bytes(c)));
+}
+
 static inline uint32_t mask_32_equal(const char *p, char c)
 {
-	return (uint32_t)_mm_movemask_epi8(equal_bytes(load_bytes(p), all_bytes(c))) |
-	       (uint32_t)_mm_movemask_epi8(equal_bytes(load_bytes(p + 16), all_bytes(c))) << 16;
+	return mask_16_equal(p, c) | mask_16_equal(p + 16, c) << 16;
 }
 
 #elif defined(__ARM_NEON)
@@ -141,9 +150,16 @@ static inline uint32_t mask_32_equal(const char *p, char c)
 	return (uint32_t)mask_of(v);
 }
 
+static inline uint32_t mask_16_equal(const char *p, char c)
+{
+	bytes none = vdupq_n_u8(0);
+	bytes v[VECTORS] = {equal_bytes(load_bytes(p), all_bytes(c)), none, none, none};
+	return (uint32_t)mask_of(v);
+}
+
 #endif
 
-/* mask_32_equal: which of the 32 bytes at p are c. */
+/* mask_16_equal, mask_32_equal: which of that many bytes at p are c. */
 
 struct block {
 	bytes vector[VECTORS];
@@ -165,33 +181,13 @@ static inline uint64_t bytes_equal(const struct block *b, char c)
 	return mask_of(v);
 }
 
-static inline uint64_t bytes_digits(const struct block *b)
+/* Bytes from `first` to `last`. */
+static inline uint64_t bytes_within(const struct block *b, char first, char last)
 {
 	bytes v[VECTORS];
 	for (int i = 0; i < VECTORS; i++)
-		v[i] = less_or_equal(subtract_bytes(b->vector[i], all_bytes('0')), all_bytes(9));
+		v[i] = less_or_equal(subtract_bytes(b->vector[i], all_bytes(first)), all_bytes((char)(last - first)));
 	return mask_of(v);
-}
-
-static inline struct byte_masks classify(const struct block *b)
-{
-	struct byte_masks m = {
-		.digit = bytes_digits(b),
-		.zero = bytes_equal(b, '0'),
-		.point = bytes_equal(b, '.'),
-		.minus = bytes_equal(b, '-'),
-		.comma = bytes_equal(b, ','),
-	};
-	uint64_t rest = ~(m.digit | m.point | m.minus | m.comma);
-	if (rest) {
-		m.space = bytes_equal(b, ' ');
-		if (rest & ~m.space) {
-			m.space |= bytes_equal(b, '\n') | bytes_equal(b, '\t') | bytes_equal(b, '\r');
-			m.other = bytes_equal(b, 'e') | bytes_equal(b, 'E') | bytes_equal(b, '+');
-		}
-	}
-	m.foreign = rest & ~(m.space | m.other);
-	return m;
 }
 
 #endif

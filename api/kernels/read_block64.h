@@ -1,7 +1,7 @@
 /*
- * The list reader for SSE2, AVX2 and NEON. First pass: 4 KiB of text to the places where numbers start and end and their
- * points stand (scan_bits.h). Second pass: each number without a branch on its digits, which are loaded backwards from point
- * and end and joined eight at a time. Odd numbers and those of many digits go to the scalar reader.
+ * The list reader for SSE2, AVX2 and NEON. First pass: 4 KiB of text to the places where numbers start and end. Second pass: each
+ * number without a branch on its digits: they are loaded up to the last, those in front of the point once more from a byte
+ * earlier, and joined two by two. Whatever is not -?digits(.digits)? then, or too long, goes to the scalar reader.
  */
 #ifndef API_KERNELS_READ_BLOCK64_H
 #define API_KERNELS_READ_BLOCK64_H
@@ -9,12 +9,13 @@
 #include "api/decimal_fast.h"
 #include "api/json_scan.h"
 #include "block64.h"
+#include "scan_bits.h"
 
 enum {
 	CHUNK = 4096,
 	CHUNK_NUMBERS = CHUNK / 2,
-	FRONT = 32,         /* bytes up to a number's end that are loaded with it */
-	NUMBER_ODD = 0x8000 /* in an end */
+	LONGEST = 32, /* a number's text, read from one byte earlier */
+	FRONT = 40    /* room for that in front of a chunk's first bytes */
 };
 
 struct chunk {
@@ -56,8 +57,7 @@ static inline void store_places(uint16_t *out_a, uint64_t a, uint16_t *out_b, ui
 
 static inline void scan_chunk(struct chunk *chunk, const char *text, const char *end)
 {
-	struct scan_carry carry = {.expected = 1};
-	uint64_t carry_number = 0;
+	uint64_t carry_number = 0, carry_expected = 1;
 	size_t starts = 0, ends = 0;
 
 	chunk->numbers = 0;
@@ -65,95 +65,156 @@ static inline void scan_chunk(struct chunk *chunk, const char *text, const char 
 	for (size_t at = 0; at < CHUNK && !chunk->complete; at += 64) {
 		size_t left = (size_t)(end - text) - at; /* where it is less than 64 the loop ends: 0 is a foreign byte */
 		struct block block = left >= 64 ? load_block(text + at) : load_rest(text + at, left);
-		struct scan_bits bits;
-		if (!scan_block(classify(&block), &carry, &bits))
-			break;
-		uint64_t end_bits = shift_in(bits.number, &carry_number) & ~bits.number;
-		uint64_t odd = marked_runs(bits.number, bits.fault, &carry.odd);
-		store_places(chunk->start + starts, bits.start, chunk->end + ends, end_bits, at);
-		for (uint64_t rest = odd; rest; rest &= rest - 1)
-			chunk->end[ends + (size_t)__builtin_popcountll(end_bits & ((rest & -rest) - 1))] |= NUMBER_ODD;
-		starts += (size_t)__builtin_popcountll(bits.start);
-		ends += (size_t)__builtin_popcountll(end_bits);
-		if (bits.ends) {
-			chunk->numbers += (size_t)__builtin_popcountll(bits.ends);
-			chunk->last_end = at + 63 - (size_t)__builtin_clzll(bits.ends);
+		uint64_t comma = bytes_equal(&block, ','), commas = comma, space = 0;
+		uint64_t number = bytes_within(&block, '+', '9') & ~comma, rest = ~(number | comma);
+		if (rest) {
+			space = bytes_equal(&block, ' ');
+			if (rest & ~space) {
+				space |= bytes_equal(&block, '\n') | bytes_equal(&block, '\t') | bytes_equal(&block, '\r');
+				number |= bytes_equal(&block, 'e') | bytes_equal(&block, 'E');
+			}
+			rest &= ~(space | number);
+			if (rest) { /* a foreign byte ends the list */
+				uint64_t before = (rest & -rest) - 1;
+				number &= before, space &= before, comma &= before;
+				commas = comma | (rest & -rest);
+			}
 		}
-		chunk->complete = bits.last;
+		/* The first byte that is no space behind each comma begins a number, and nothing else does. */
+		uint64_t behind_number = shift_in(number, &carry_number);
+		uint64_t start = number & ~behind_number, stop = behind_number & ~number;
+		uint64_t behind_comma = comma << 1 | carry_expected;
+		uint64_t expected = add_runs(behind_comma, space, &carry_expected) & ~space;
+		carry_expected |= comma >> 63;
+		if (expected != start)
+			break;
+		store_places(chunk->start + starts, start, chunk->end + ends, stop, at);
+		starts += (size_t)__builtin_popcountll(start);
+		ends += (size_t)__builtin_popcountll(stop);
+		if (commas) {
+			chunk->numbers += (size_t)__builtin_popcountll(commas);
+			chunk->last_end = at + 63 - (size_t)__builtin_clzll(commas);
+		}
+		chunk->complete = rest != 0;
 	}
 }
 
-/* The last f bytes of 32, f from 0 to 32: at [f]. */
-static const uint8_t last_bytes[64] = {
+/* The last n bytes of 32, n from 0 to 32: at [n]. */
+static const uint8_t last_bytes[64] __attribute__((aligned(64))) = {
 	[32] = 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 	255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 };
 
-/* 24 digits, eight by eight. */
-struct digits_24 {
-	uint64_t first, second, third;
-};
-
-/* The last f of the 24 digits before end, the others zero; loads 32 bytes. */
-static inline struct digits_24 load_digits(const char *end, size_t f)
-{
+/*
+ * The integer that the digits make which end at `end`: `digits` of them, the last `fraction` behind a point (32: there is
+ * none). False when it is 10^19 or more, or other bytes are among them. Loads 17 bytes up to the end for at most 16 digits.
+ */
 #ifdef __AVX2__
-	__m256i digits = _mm256_sub_epi8(load_bytes(end - 32), all_bytes('0'));
-	digits = _mm256_and_si256(digits, load_bytes(last_bytes + f));
-	__m256i fours = _mm256_madd_epi16(_mm256_maddubs_epi16(digits, _mm256_set1_epi16(0x010a)), _mm256_set1_epi32(0x00010064));
+
+static inline bool join_16(const char *end, size_t digits, size_t fraction, uint64_t *m)
+{
+	__m128i behind = _mm_loadu_si128((const __m128i *)(last_bytes + 16 + fraction));
+	__m128i v = _mm_blendv_epi8(_mm_loadu_si128((const __m128i *)(end - 17)), _mm_loadu_si128((const __m128i *)(end - 16)), behind);
+	v = _mm_and_si128(_mm_xor_si128(v, _mm_set1_epi8('0')), _mm_loadu_si128((const __m128i *)(last_bytes + 16 + digits)));
+	__m128i above_9 = _mm_subs_epu8(v, _mm_set1_epi8(9));
+	__m128i fours = _mm_madd_epi16(_mm_maddubs_epi16(v, _mm_set1_epi16(0x010a)), _mm_set1_epi32(0x00010064));
+	__m128i eights = _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(0x00012710));
+	uint64_t halves = (uint64_t)_mm_cvtsi128_si64(eights);
+	*m = (uint32_t)halves * UINT64_C(100000000) + (halves >> 32);
+	return _mm_testz_si128(above_9, above_9);
+}
+
+static inline bool join_32(const char *end, size_t digits, size_t fraction, uint64_t *m)
+{
+	__m256i v = _mm256_blendv_epi8(load_bytes(end - 33), load_bytes(end - 32), load_bytes(last_bytes + fraction));
+	v = _mm256_and_si256(_mm256_xor_si256(v, all_bytes('0')), load_bytes(last_bytes + digits));
+	__m256i above_9 = _mm256_subs_epu8(v, all_bytes(9));
+	__m256i fours = _mm256_madd_epi16(_mm256_maddubs_epi16(v, _mm256_set1_epi16(0x010a)), _mm256_set1_epi32(0x00010064));
 	__m256i eights = _mm256_madd_epi16(_mm256_packus_epi32(fours, fours), _mm256_set1_epi32(0x00012710));
 	uint64_t high = (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(eights));
 	uint64_t low = (uint64_t)_mm_cvtsi128_si64(_mm256_extracti128_si256(eights, 1));
-	return (struct digits_24){high >> 32, (uint32_t)low, low >> 32};
-#else
-	uint64_t part[3];
-	for (size_t i = 0; i < 3; i++) {
-		uint64_t mask;
-		memcpy(&mask, last_bytes + f + 8 + 8 * i, sizeof mask);
-		part[i] = json_join_digits((json_eight_bytes(end - 24 + 8 * i) ^ UINT64_C(0x3030303030303030)) & mask);
-	}
-	return (struct digits_24){part[0], part[1], part[2]};
-#endif
+	*m = ((high >> 32) * 100000000 + (uint32_t)low) * 100000000 + (low >> 32);
+	return _mm256_testz_si256(above_9, above_9) && (uint32_t)high == 0 && high >> 32 <= 999;
 }
 
-/* Integers by the digits behind the point that they stand in front of: 10^f, 0 where only 0 can stand there. */
-static const uint64_t integer_powers[33] = {
-	1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
-	10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
-};
+#else
+
+/* Eight of the digits, `behind` bytes in front of the end; *bad gets a bit where one is none. */
+static inline uint64_t join_8(const char *end, size_t behind, size_t digits, size_t fraction, uint64_t *bad)
+{
+	const char *p = end - 8 - behind;
+	const uint8_t *masks = last_bytes + 24 - behind;
+	uint64_t select = json_eight_bytes((const char *)masks + fraction), keep = json_eight_bytes((const char *)masks + digits);
+	uint64_t v = (json_eight_bytes(p - 1) & ~select) | (json_eight_bytes(p) & select);
+	v = (v ^ UINT64_C(0x3030303030303030)) & keep;
+	*bad |= (v | (v + UINT64_C(0x7676767676767676))) & UINT64_C(0x8080808080808080);
+	return json_join_digits(v);
+}
+
+static inline bool join_16(const char *end, size_t digits, size_t fraction, uint64_t *m)
+{
+	uint64_t bad = 0;
+	*m = join_8(end, 8, digits, fraction, &bad) * 100000000;
+	*m += join_8(end, 0, digits, fraction, &bad);
+	return bad == 0;
+}
+
+static inline bool join_32(const char *end, size_t digits, size_t fraction, uint64_t *m)
+{
+	uint64_t bad = 0, low;
+	uint64_t high = join_8(end, 16, digits, fraction, &bad);
+	*m = high * UINT64_C(10000000000000000);
+	bool digits_only = join_16(end, digits, fraction, &low);
+	*m += low;
+	return digits_only && bad == 0 && high <= 999 && digits <= 24;
+}
+
+#endif
+
 static const double exact_powers[23] = {
 	1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 };
 
+/* |value| = m / 10^f in the dtype, where that needs no more than this. */
+static inline bool divide(uint64_t m, size_t f, enum nc_dtype dtype, double *magnitude)
+{
+	if (m <= UINT64_C(1) << 53)
+		*magnitude = (double)(int64_t)m / exact_powers[f];
+	else if (!decimal_fast_float64(m, -(int)f, magnitude))
+		return false;
+	if (dtype == NC_FLOAT32) /* far from its ends, so that the conversion to float needs nothing but that it is no tie */
+		return (double_bits(*magnitude) & 0x1fffffff) != 0x10000000;
+	return dtype == NC_FLOAT64 || m == 0 || narrow_from_float64(*magnitude, dtype, magnitude);
+}
+
 /* One number; false where that is a matter for the scalar reader. */
 static inline bool convert(const struct chunk *chunk, const char *text, size_t i, enum nc_dtype dtype, double *value)
 {
-	size_t start = chunk->start[i], length = chunk->end[i] - start; /* more than FRONT when odd */
-	if (length > FRONT)
+	size_t start = chunk->start[i], length = chunk->end[i] - start;
+	if (length > LONGEST)
 		return false;
-	const char *first = (chunk->end[i] <= 64 ? chunk->front + FRONT : text) + start;
-	bool negative = *first == '-';
-	/* The point, or the place behind the number. */
-	size_t point = lowest((uint64_t)mask_32_equal(first + length - FRONT, '.') >> (FRONT - length) | UINT64_C(1) << length);
-	size_t f = length - point - (point < length), whole_digits = point - negative;
-	if (whole_digits > 8 || f > 24)
+	const char *first = (chunk->end[i] <= 64 ? chunk->front + FRONT : text) + start, *end = first + length;
+	/* Not by a comparison: gcc makes it a set of one byte of the register where the last quotient was, and waits for that. */
+	uint64_t negative = ((uint64_t)((unsigned char)*first ^ '-') - 1) >> 63;
+	uint64_t m;
+	bool good;
+	size_t point, fraction; /* the point's place, or that behind the number; fraction 32 for none */
+	if (length <= 16) {
+		point = lowest((uint64_t)mask_16_equal(end - 16, '.') >> (16 - length) | UINT64_C(1) << length);
+		fraction = point < length ? length - point - 1 : 16;
+		good = join_16(end, length - negative - (point < length), fraction, &m);
+	} else {
+		point = lowest((uint64_t)mask_32_equal(end - 32, '.') >> (32 - length) | UINT64_C(1) << length);
+		fraction = point < length ? length - point - 1 : 32;
+		good = join_32(end, length - negative - (point < length), fraction, &m);
+	}
+	size_t f = point < length ? fraction : 0, whole = point - negative;
+	good &= whole == 1 || (whole > 1 && first[negative] != '0');
+	good &= fraction > 0 && f <= 22;
+	if (!good || !divide(m, f, dtype, value))
 		return false;
-	uint64_t whole = json_eight_bytes(first + point - 8) ^ UINT64_C(0x3030303030303030);
-	whole = json_join_digits(whole & ~UINT64_C(0) << (64 - 8 * whole_digits));
-	struct digits_24 digits = load_digits(first + length, f);
-	bool fits = whole_digits + f <= 19 || (whole == 0 && digits.first <= 999 && f <= 22);
-	uint64_t m = whole * integer_powers[f] + (digits.first * 100000000 + digits.second) * 100000000 + digits.third;
-	if (!fits)
-		return false;
-	double magnitude;
-	if (m <= UINT64_C(1) << 53)
-		magnitude = (double)(int64_t)m / exact_powers[f];
-	else if (!decimal_fast_float64(m, -(int)f, &magnitude))
-		return false;
-	if (dtype != NC_FLOAT64 && m && !narrow_from_float64(magnitude, dtype, &magnitude))
-		return false;
-	*value = double_of_bits(double_bits(magnitude) | (uint64_t)negative << 63);
+	*value = double_of_bits(double_bits(*value) | negative << 63);
 	return true;
 }
 
@@ -164,7 +225,7 @@ static inline size_t convert_chunk(const struct chunk *chunk, const char *text, 
 	for (size_t i = 0; i < count; i++) {
 		double value;
 		if (!convert(chunk, text, i, dtype, &value)) {
-			const char *after, *end = text + (chunk->end[i] & ~NUMBER_ODD);
+			const char *after, *end = text + chunk->end[i];
 			if (json_read_element(text + chunk->start[i], end, dtype, out, base + i, &after) != JSON_NUMBER_OK ||
 			    after != end)
 				return i;
