@@ -160,7 +160,7 @@ static bool read_double(struct call *call, json_t *node, const struct path *path
 
 bool field_read(struct call *call, json_t *node, const struct path *path, const struct field *row, void *out)
 {
-	void *to = (char *)out + row->offset;
+	void *to = out ? (char *)out + row->offset : NULL; /* FIELD_KNOWN has no place */
 	const char *text = json_string_value(node);
 
 	switch (row->type) {

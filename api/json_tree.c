@@ -14,6 +14,7 @@
 static _Thread_local struct {
 	struct nc_arena *arena;
 	char *at, *end;
+	bool failed;    /* jansson does not always report it as such */
 } small;
 
 static void *tree_alloc(size_t bytes)
@@ -24,8 +25,10 @@ static void *tree_alloc(size_t bytes)
 	if (bytes > (size_t)(small.end - small.at)) {
 		size_t block = bytes > 4096 ? bytes : 4096;
 		char *at = nc_arena_alloc(small.arena, block);
-		if (!at)
+		if (!at) {
+			small.failed = true;
 			return NULL;
+		}
 		small.at = at;
 		small.end = at + block;
 	}
@@ -69,7 +72,7 @@ static bool explain(struct call *call, const json_error_t *error)
 	enum json_error_code code = json_error_code(error);
 	size_t offset = lift_origin(lift, error->position > 0 ? (size_t)error->position : 0);
 
-	if (code == json_error_out_of_memory)
+	if (small.failed || code == json_error_out_of_memory)
 		return fail_memory(call);
 	if (code != json_error_duplicate_key)
 		return fail_text(call, PROBLEM_bad_json, offset, "%s", error->text);
@@ -88,9 +91,10 @@ bool json_tree_parse(struct call *call)
 
 	small.arena = call->arena;
 	small.at = small.end = NULL;
+	small.failed = false;
 	call->root = json_loadb(call->lift.envelope, call->lift.envelope_len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	small.arena = NULL;
-	if (!call->root)
+	if (!call->root || small.failed)
 		return explain(call, &error);
 	if (!json_is_object(call->root))
 		return fail(call, PROBLEM_not_an_object, NULL, "\"an object\"", NULL,

@@ -44,7 +44,7 @@ void writer_finish(struct writer *out)
 
 void write_raw(struct writer *out, const char *bytes, size_t len)
 {
-	if (!writer_reserve(out, len))
+	if (len == 0 || !writer_reserve(out, len))
 		return;
 	memcpy(out->at, bytes, len);
 	out->at += len;

@@ -22,9 +22,9 @@ static bool param_valid(struct nc_param param, size_t n)
 static bool valid(const struct nc_residual_call *call)
 {
 	const struct nc_norm_spec *norm = call->norm;
-	size_t elements, square;
+	size_t elements, square, params, parts = call->period ? call->period : 1;
 
-	if (!call->features || __builtin_mul_overflow(call->rows, call->features, &elements))
+	if (!call->features || call->rows % parts || __builtin_mul_overflow(parts, call->features, &params) || __builtin_mul_overflow(call->rows, call->features, &elements))
 		return false;
 	if (!isfinite(call->skip_scale) || !isfinite(call->update_scale))
 		return false;
@@ -47,12 +47,27 @@ static bool valid(const struct nc_residual_call *call)
 		return false;
 	if (norm->kind == NC_RMSNORM && (call->bias.count || call->mean || call->variance))
 		return false;
-	return param_valid(call->gain, call->features) && param_valid(call->bias, call->features);
+	return param_valid(call->gain, params) && param_valid(call->bias, params);
 }
 
 static const void *at(enum nc_dtype dtype, const void *array, size_t index)
 {
 	return (const char *)array + index * nc_dtype_storage_bytes(dtype);
+}
+
+static size_t period(const struct nc_residual_call *call)
+{
+	return call->period ? call->period : 1;
+}
+
+/* The part of a gain or bias that belongs to a row. */
+static struct nc_param row_param(const struct nc_residual_call *call, struct nc_param param, size_t row)
+{
+	if (param.count > 1) {
+		param.data = at(param.dtype, param.data, row % period(call) * call->features);
+		param.count = call->features;
+	}
+	return param;
 }
 
 static struct wide_row sum_row(const struct run *run, size_t row)
@@ -68,8 +83,8 @@ static struct wide_row sum_row(const struct run *run, size_t row)
 		.skip = call->skip_scale,
 		.scale = call->update_scale,
 		.round_sum = call->round_sum,
-		.gain = call->gain,
-		.bias = call->bias,
+		.gain = row_param(call, call->gain, row),
+		.bias = row_param(call, call->bias, row),
 	};
 }
 
@@ -182,25 +197,26 @@ static void run_chunk(void *context, size_t chunk)
 static enum nc_status param_gradients(const struct run *run, struct nc_arena *arena)
 {
 	const struct nc_residual_call *call = run->call;
-	size_t n = call->features;
-	struct wide *dgain = nc_arena_array(arena, n, sizeof(*dgain)), *dbias = nc_arena_array(arena, n, sizeof(*dbias));
+	size_t n = call->features, count = n * period(call);
+	struct wide *dgain = nc_arena_array(arena, count, sizeof(*dgain)), *dbias = nc_arena_array(arena, count, sizeof(*dbias));
 
 	if (!dgain || !dbias)
 		return NC_NO_MEMORY;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < count; i++)
 		dgain[i] = dbias[i] = wide_from(0);
 	for (size_t row = 0; row < call->rows; row++) {
 		struct wide_row w = sum_row(run, row);
+		size_t part = row % period(call) * n;
 
 		wide_row_begin(&w);
 		for (size_t i = 0; i < n; i++) {
 			struct wide dy = wide_from(nc_element(call->dtype, call->dnormed, row * n + i));
 
-			dbias[i] = wide_add(dbias[i], dy);
-			dgain[i] = wide_add(dgain[i], wide_mul(dy, wide_row_xhat(&w, i)));
+			dbias[part + i] = wide_add(dbias[part + i], dy);
+			dgain[part + i] = wide_add(dgain[part + i], wide_mul(dy, wide_row_xhat(&w, i)));
 		}
 	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < count; i++) {
 		set(call->dtype, call->dgain, i, dgain[i]);
 		set(call->dtype, call->dbias, i, dbias[i]);
 	}

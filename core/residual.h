@@ -34,7 +34,7 @@ struct nc_residual_call {
 	void *dx;                         /* s·d, and + J_Fᵀ(u·d) when form is given; d = dy + the norm's input gradient */
 	void *dupdate;                    /* u·d */
 	void *dx_identity, *dx_sublayer;  /* s·d and J_Fᵀ(u·d), with a form only */
-	void *dgain, *dbias;              /* features: gradients of the norm's parameters through dnormed */
+	void *dgain, *dbias;              /* period × features: gradients of the norm's parameters through dnormed */
 	void *identity, *sublayer, *total;/* s·I, u·J_F and their sum in the given form, storage of dtype; total rounded once */
 
 	size_t bad_row;                   /* with NC_NO_VALUE */
