@@ -3,6 +3,7 @@
 #include "call.h"
 #include "json_array_reader.h"
 #include "json_number.h"
+#include "json_string.h"
 #include "json_text.h"
 
 #include <math.h>
@@ -73,6 +74,21 @@ bool lift_syntax(struct call *call, const char *at, const char *wanted)
 	return fail_text(call, PROBLEM_bad_json, offset, "byte 0x%02x stands where %s should", c, wanted);
 }
 
+/* The closing quote of the string at `at`, NULL with the call's problem set when it has none or is unsound. */
+static const char *close_string(struct call *call, const char *at)
+{
+	const struct lift *lift = &call->lift;
+	const char *close = json_string_end(at + 1, lift->end), *what, *fault;
+
+	if (!close)
+		fail_text(call, PROBLEM_bad_json, (size_t)(at - lift->text), "a string is not closed");
+	else if ((fault = json_string_fault(at + 1, close, &what)))
+		fail_text(call, PROBLEM_bad_json, (size_t)(fault - lift->text), "%s", what);
+	else
+		return close;
+	return NULL;
+}
+
 /* Behind the bracket that closes the one at `at`, strings respected. */
 static bool skip_array(struct call *call, const char *at, const char **after)
 {
@@ -81,9 +97,9 @@ static bool skip_array(struct call *call, const char *at, const char **after)
 
 	for (; at < end; at++) {
 		if (*at == '"') {
-			at = json_string_end(at + 1, end);
+			at = close_string(call, at);
 			if (!at)
-				break;
+				return false;
 		} else if (*at == '[' || *at == '{') {
 			depth++;
 		} else if ((*at == ']' || *at == '}') && --depth == 0) {
@@ -115,16 +131,13 @@ static bool read_other(struct array_reader *r, const char **at)
 	double value;
 
 	if (**at == '"') {
-		const char *close = json_string_end(*at + 1, r->end);
-		if (!close && r->part)
+		const char *close = r->part ? json_string_end(*at + 1, r->end) : close_string(r->call, *at);
+		if (!close)
 			return false;
-		if (!close && r->more) { /* the comma before r->end stands in the string */
+		if (close >= r->end) { /* the comma before r->end stands in the string */
 			r->end = end;
 			r->more = false;
-			close = json_string_end(*at + 1, end);
 		}
-		if (!close)
-			return fail_text(r->call, PROBLEM_bad_json, (size_t)(*at - r->call->lift.text), "a string is not closed");
 		bool known = lift_nonfinite(*at + 1, (size_t)(close - *at - 1), &value);
 		if (!known || !r->strings) {
 			set_fault(r, known ? LIFT_NONFINITE : LIFT_NOT_NUMBER, r->level, *at);

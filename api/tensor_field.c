@@ -38,22 +38,27 @@ size_t shape_count(const size_t *shape, unsigned rank)
 	return count;
 }
 
-/* The literal at `place`, cut to something that can be shown. */
+/* The number, word or string at `place`, cut to something that can be shown. */
 static const char *literal_at(struct call *call, const char *place)
 {
-	char text[48];
-	size_t n = 0;
-	const char *stop = *place == '"' ? "\"" : " \t\r\n,]}";
-	place += *place == '"';
-	while (n < sizeof text - 4 && place + n < call->lift.end && place[n] && !strchr(stop, place[n])) {
-		text[n] = place[n];
-		n++;
+	enum { MOST = 44 };
+	char text[MOST + 4];
+	const char *end = call->lift.end, *at = place;
+
+	if (*place == '"') { /* its text was checked by the lift */
+		place++;
+		at = json_string_end(place, end);
+	} else {
+		while (at < end && *at > ' ' && *at < 0x7f && !strchr(",]}", *at))
+			at++;
 	}
-	if (n == sizeof text - 4) {
-		memcpy(text + n, "...", 3);
-		n += 3;
-	}
-	text[n] = 0;
+	size_t len = (size_t)(at - place);
+	bool cut = len > MOST;
+	if (cut)
+		for (len = MOST; (place[len] & 0xc0) == 0x80; len--) /* between characters */
+			;
+	memcpy(text, place, len);
+	memcpy(text + len, cut ? "..." : "", cut ? 4 : 1);
 	return text_of_string(call, text);
 }
 
