@@ -186,6 +186,10 @@ test-bare: ## `make run` and `make test` in a Debian 12 that has only make (root
 test-all: ## all of the above, as .ci/run does
 	@.ci/run
 
+.PHONY: install
+install: $(B)/normd ## install the daemon (PREFIX=/usr/local, DESTDIR=)
+	install -D -m 755 $(B)/normd $(DESTDIR)$(PREFIX)/bin/normd
+
 .PHONY: clean help
 clean: ## delete everything built
 	rm -rf build
