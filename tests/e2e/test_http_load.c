@@ -32,9 +32,9 @@ static char *matrix(unsigned rows, unsigned features)
 	return text;
 }
 
-static void send_body(int fd, const char *body)
+static void send_to(int fd, const char *path, const char *body)
 {
-	wire_print(fd, "POST /rmsnorm HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n", strlen(body));
+	wire_print(fd, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n", path, strlen(body));
 	wire_send(fd, body, strlen(body));
 }
 
@@ -44,20 +44,20 @@ static bool has_answer(int fd)
 	return poll(&polled, 1, 0) == 1;
 }
 
-START_TEST(test_long_requests_do_not_hold_up_quick_ones)
+/* Four long requests are sent, and quick ones are answered before any of the four is. */
+static void hold_up_with(const char *path, const char *body)
 {
 	enum { LONG = 4, ENOUGH = 20 };
 	struct daemon daemon;
 	daemon_start(&daemon, FLAGS("--poll-threads=2", "--threads=2"));
-	char *body = matrix(1024, 2048);
 	int fds[LONG], quick = 0, waiting = LONG;
 	for (int i = 0; i < LONG; i++)
-		send_body(fds[i] = wire_connect(daemon.port), body);
+		send_to(fds[i] = wire_connect(daemon.port), path, body);
 	/* one connection for each poll thread, and health beside them */
 	int asking[2] = {wire_connect(daemon.port), wire_connect(daemon.port)};
 	while (waiting == LONG) {
 		struct reply reply = wire_call(asking[quick % 2], quick % 3 ? "POST" : "GET", quick % 3 ? "/rmsnorm" : "/healthz",
-		                                 "", quick % 3 ? X34 : NULL);
+		                               "", quick % 3 ? X34 : NULL);
 		ck_assert_int_eq(reply.status, 200);
 		reply_free(&reply);
 		quick++;
@@ -69,7 +69,7 @@ START_TEST(test_long_requests_do_not_hold_up_quick_ones)
 	struct reply first = {0};
 	for (int i = 0; i < LONG; i++) {
 		struct reply reply = wire_read(fds[i], false);
-		ck_assert_int_eq(reply.status, 200);
+		ck_assert_msg(reply.status == 200, "%d: %.300s", reply.status, reply.body);
 		if (i == 0) {
 			first = reply;
 			continue;
@@ -79,8 +79,23 @@ START_TEST(test_long_requests_do_not_hold_up_quick_ones)
 		reply_free(&reply);
 	}
 	reply_free(&first);
-	free(body);
 	ck_assert_int_eq(daemon_stop(&daemon, NULL), 0);
+}
+
+START_TEST(test_large_requests_do_not_hold_up_quick_ones)
+{
+	char *body = matrix(1024, 2048);
+	hold_up_with("/rmsnorm", body);
+	free(body);
+}
+END_TEST
+
+START_TEST(test_short_requests_of_long_work_do_not_either)
+{
+	hold_up_with("/block/grad", "{\"x\":{\"shape\":[2,32],\"data\":[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,"
+	             "8,7,6,5,4,3,2,1,8,7,6,5,4,3,2,1,8,7,6,5,4,3,2,1,8,7,6,5,4,3,2,1]},\"depth\":1024,\"trace\":true,"
+	             "\"return\":[\"trace\"],\"block\":{\"sublayers\":[{\"norm\":{\"kind\":\"rmsnorm\"},\"f\":{\"kind\":\"mlp\","
+	             "\"activation\":\"silu\",\"hidden\":128,\"gated\":true,\"init\":{\"scheme\":\"normal\",\"std\":0.02}}}]}}");
 }
 END_TEST
 
@@ -251,7 +266,7 @@ START_TEST(test_a_client_may_close_its_side_and_await_the_answer)
 	char *body = matrix(256, 1024);
 	for (int i = 0; i < 2; i++) {
 		int fd = wire_connect(daemon.port);
-		send_body(fd, i ? body : X34);
+		send_to(fd, "/rmsnorm", i ? body : X34);
 		shutdown(fd, SHUT_WR);
 		struct reply reply = wire_read(fd, false);
 		ck_assert_msg(reply.status == 200 || reply.status == 0, "%d", reply.status);
@@ -280,7 +295,7 @@ static void stop_with(int signal)
 		reply_free(&reply);
 	}
 	int running = wire_connect(daemon.port), arriving = wire_connect(daemon.port);
-	send_body(running, body);
+	send_to(running, "/rmsnorm", body);
 	wire_print(arriving, "POST /rmsnorm HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n");
 	char interim[25];
 	for (size_t n = 0; n < sizeof interim; n++) /* "HTTP/1.1 100 Continue": its head has been read */
@@ -366,6 +381,7 @@ START_TEST(test_stops_under_load)
 }
 END_TEST
 
-TEST_MAIN(test_long_requests_do_not_hold_up_quick_ones, test_a_full_queue_is_told, test_too_many_connections_are_told,
+TEST_MAIN(test_large_requests_do_not_hold_up_quick_ones, test_short_requests_of_long_work_do_not_either,
+          test_a_full_queue_is_told, test_too_many_connections_are_told,
           test_slow_clients_are_cut_off, test_a_client_may_close_its_side_and_await_the_answer, test_stops_in_order,
           test_stops_under_load)
