@@ -5,14 +5,22 @@ set -eu
 work=$(mktemp -d "${1:-/tmp}/bare.XXXXXX")
 root=$work/root
 daemon=
+stop_daemon() {
+	[ -n "$daemon" ] || return 0
+	# the daemon is make's child: make itself would only wait for it
+	for child in $(ps -o pid= --ppid "$daemon"); do kill "$child" || true; done
+	wait "$daemon" || true
+	daemon=
+}
 finish() {
-	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+	stop_daemon
 	for m in proc dev/shm dev; do umount "$root/$m" 2>/dev/null || true; done
 	rm -rf --one-file-system "$work"
 }
 trap finish EXIT
+trap 'exit 1' INT TERM
 
-mmdebstrap --quiet --variant=minbase --include=make bookworm "$root"
+mmdebstrap --quiet --dpkgopt=force-unsafe-io --variant=minbase --include=make bookworm "$root"
 # the host's way to the package registry, whatever it is
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 cp /etc/apt/apt.conf.d/* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
@@ -30,8 +38,7 @@ tries=0
 while [ -z "$line" ] && [ $tries -lt 600 ] && kill -0 "$daemon" 2>/dev/null; do
 	sleep 0.5
 	tries=$((tries + 1))
-	line=$(grep -m 1 -o 'curl .*' "$work/run.log" || true)
-	case $line in *localhost* | *127.0.0.1*) ;; *) line= ;; esac
+	line=$(grep -m 1 -oE 'curl (localhost|127\.0\.0\.1)[:/].*' "$work/run.log" || true)
 done
 if [ -z "$line" ]; then
 	tail -n 40 "$work/run.log"
@@ -42,11 +49,8 @@ echo "$line"
 chroot "$root" /bin/sh -c "$line" | tee "$work/answer"
 echo
 grep -q '"y"' "$work/answer"
-# make's child is the daemon: the process group of the shell would be ours, so end it by its listening descendant
-for child in $(ps -o pid= --ppid "$daemon"); do kill "$child"; done
-wait "$daemon" || true
-daemon=
+stop_daemon
 
 echo "== make test"
 chroot "$root" /bin/sh -c 'cd /normd && make test' >"$work/test.log" 2>&1 || { tail -n 60 "$work/test.log"; exit 1; }
-tail -n 1 "$work/test.log"
+grep -E '^[0-9]+ passed' "$work/test.log"
