@@ -106,7 +106,7 @@ define install
 	if [ -n "$$missing" ]; then \
 		echo "installing from Debian:$$missing (DEPS=0 to be left alone)"; \
 		$(SUDO) apt-get update -q && \
-		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qy --no-install-recommends $$missing; \
 	fi; fi
 endef
 
