@@ -134,15 +134,26 @@ check: $(B)/normd $(call chosen,$(TESTS)) ## run every test, without installing 
 .PHONY: lint headers sanitize test-thread test-neon test-bare test-all
 lint: ## no warning from gcc or clang, headers that stand alone, layers, shell scripts
 	$(call install,$(LINT_PACKAGES))
-	@for cc in gcc clang; do \
-		$(MAKE) --no-print-directory CC=$$cc WERROR=-Werror B=build/lint-$$cc build/lint-$$cc/normd tests || exit 1; done
+	@$(MAKE) --no-print-directory CC=gcc syntax && $(MAKE) --no-print-directory CC=clang syntax
+	@$(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory headers
-	@tests/layers.sh build/lint-gcc
+	@tests/layers.sh $(B)
 	@shellcheck -S warning .ci/run $$(git ls-files '*.sh')
 	@echo "lint: clean"
 
 .PHONY: tests
 tests: $(TESTS) $(EXTRA_TESTS)
+
+# Every source read by the compiler with its warnings as errors, each kernel as each instruction set; nothing is built.
+SYNTAX := $(addprefix syntax/,$(filter-out $(ISA_SOURCES),$(wildcard core/*.c api/*.c server/*.c tests/*/*.c)) \
+            $(foreach i,$(ISAS),$(ISA_SOURCES:.c=.$(i))))
+.PHONY: syntax $(SYNTAX)
+syntax: $(SYNTAX)
+check_syntax = $(CC) $(filter-out -MMD -MP,$(OUR_CPP)) $(OUR_C) -Werror -fsyntax-only
+$(filter syntax/%.c,$(SYNTAX)): syntax/%:
+	$(Q)$(check_syntax) $*
+$(foreach i,$(ISAS),$(eval $(ISA_SOURCES:%.c=syntax/%.$(i)): ; \
+	$$(Q)$$(check_syntax) $(ISA_FLAGS_$(i)) -DKERNEL_ISA=$(i) -DKERNEL_ISA_$(i)=1 $$(patsubst syntax/%.$(i),%.c,$$@)))
 
 headers: ## compile each header alone
 	@for h in $$(git ls-files 'core/*.h' 'api/*.h' 'server/*.h' 'tests/*.h'); do \
@@ -151,7 +162,7 @@ headers: ## compile each header alone
 
 sanitize: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call install,$(SAN_PACKAGES))
-	@$(MAKE) --no-print-directory check SAN=address,undefined
+	@$(MAKE) --no-print-directory check CC=clang SAN=address,undefined
 
 test-thread: ## the tests that share memory between threads, under ThreadSanitizer
 	$(call install,$(SAN_PACKAGES))
