@@ -86,9 +86,8 @@ static bool write_parameters(struct call *call, struct writer *out, struct block
 	return true;
 }
 
-/* An output that holds count float64 values rounded once to dtype; values NULL: its shape alone. */
-static bool as_output(struct call *call, const char *key, enum nc_dtype dtype, const size_t *shape, unsigned rank,
-                      const double *values, const struct path *at, struct output *output)
+bool block_output(struct call *call, const char *key, enum nc_dtype dtype, const size_t *shape, unsigned rank,
+                  const double *values, const struct path *at, struct output *output)
 {
 	struct nc_tensor *t = &output->tensor;
 
@@ -109,9 +108,8 @@ static bool as_output(struct call *call, const char *key, enum nc_dtype dtype, c
 	return true;
 }
 
-/* The output of a slot, shaped as it was sent. */
-static bool slot_output(struct call *call, const struct block_request *r, size_t sublayer, enum nc_slot slot,
-                        enum nc_dtype dtype, const double *values, const struct path *at, struct output *output)
+bool block_slot_output(struct call *call, const struct block_request *r, size_t sublayer, enum nc_slot slot,
+                       enum nc_dtype dtype, const double *values, const struct path *at, struct output *output)
 {
 	const struct nc_sublayer *s = &r->core.sublayers[sublayer];
 	const struct tensor_field *sent = &r->parts[sublayer].weight[slot];
@@ -120,7 +118,7 @@ static bool slot_output(struct call *call, const struct block_request *r, size_t
 
 	if (sent->given && sent->tensor.rank == 0)
 		rank = 0; /* one number for all */
-	return as_output(call, nc_slot_name(slot), dtype, shape, rank, values, at, output);
+	return block_output(call, nc_slot_name(slot), dtype, shape, rank, values, at, output);
 }
 
 static bool write_gradient(struct call *call, struct writer *out, struct block_answer *answer, size_t sublayer,
@@ -129,8 +127,8 @@ static bool write_gradient(struct call *call, struct writer *out, struct block_a
 	const struct nc_weight *w = &answer->request->core.sublayers[sublayer].weight[slot];
 	struct output output;
 
-	return slot_output(call, answer->request, sublayer, slot, call->dtype, w->gradient + layer * w->gradient_step,
-	                   at, &output) &&
+	return block_slot_output(call, answer->request, sublayer, slot, call->dtype,
+	                         w->gradient + layer * w->gradient_step, at, &output) &&
 	       output_write(call, out, &output);
 }
 
@@ -140,8 +138,8 @@ static bool write_value(struct call *call, struct writer *out, struct block_answ
 	const struct nc_weight *w = &answer->request->core.sublayers[sublayer].weight[slot];
 	struct output output;
 
-	return slot_output(call, answer->request, sublayer, slot, call->param_dtype, w->value + layer * w->value_step,
-	                   at, &output) &&
+	return block_slot_output(call, answer->request, sublayer, slot, call->param_dtype,
+	                         w->value + layer * w->value_step, at, &output) &&
 	       output_write(call, out, &output);
 }
 
@@ -167,187 +165,6 @@ static bool write_deviation(struct call *call, struct writer *out, struct block_
 	return write_figure(call, out, nc_slot_name(slot), w->deviation[layer], at);
 }
 
-/* --- planning ---------------------------------------------------------------------------------------------------- */
-
-static double *room(struct call *call, size_t count)
-{
-	double *values = nc_arena_array(call->arena, count, sizeof *values);
-
-	if (!values)
-		fail_memory(call);
-	return values;
-}
-
-/* What the answer may take as text, from the shapes of all that it will hold. */
-static bool admit(struct call *call, struct writer *out, const struct block_request *r)
-{
-	size_t weights = 0, layers = r->by_layer ? r->depth : 1, n = 0, square[4];
-	const struct nc_tensor *x = &r->x.tensor;
-	unsigned rank = x->rank;
-
-	for (size_t i = 0; i < r->core.sublayer_count; i++)
-		for (int slot = 0; slot < NC_SLOT_COUNT; slot++)
-			weights += r->core.sublayers[i].weight[slot].count > 0;
-	if (__builtin_mul_overflow(weights, 2 * layers, &weights))
-		return fail_memory(call);
-	struct output *outputs = nc_arena_array(call->arena, weights + 2 * r->core.sublayer_count + 4, sizeof *outputs);
-
-	if (!outputs)
-		return fail_memory(call);
-#define ADD(wanted, key, dtype, shape, rank)                                                                           \
-	if (wanted)                                                                                                    \
-	as_output(call, key, dtype, shape, rank, NULL, NULL, &outputs[n++])
-	ADD(r->wanted[KEY_Y], "y", call->dtype, x->shape, rank);
-	ADD(r->wanted[KEY_DX], "dx", call->dtype, x->shape, rank);
-	for (size_t i = 0; i < r->core.sublayer_count && r->wanted[KEY_BRANCHES]; i++) {
-		ADD(true, "branches", call->dtype, x->shape, rank);
-		ADD(true, "branches", call->dtype, x->shape, rank);
-	}
-	if (r->wanted[KEY_JACOBIAN]) {
-		memcpy(square, x->shape, rank * sizeof *square);
-		memcpy(square + rank, x->shape, rank * sizeof *square);
-		for (int part = 0; part < 1 + (r->core.placement != NC_PLACEMENT_POST); part++) {
-			ADD(true, part ? "sublayer" : "total", call->dtype, square, 2 * rank);
-			outputs[n - 1].group = "jacobian";
-		}
-	}
-#undef ADD
-	for (size_t layer = 0; layer < layers; layer++)
-		for (size_t i = 0; i < r->core.sublayer_count; i++)
-			for (int slot = 0; slot < NC_SLOT_COUNT; slot++) {
-				if (!r->core.sublayers[i].weight[slot].count)
-					continue;
-				if (r->wanted[KEY_DPARAMS])
-					slot_output(call, r, i, (enum nc_slot)slot, call->dtype, NULL, NULL,
-					            &outputs[n++]);
-				if (r->wanted[KEY_PARAMS])
-					slot_output(call, r, i, (enum nc_slot)slot, call->param_dtype, NULL, NULL,
-					            &outputs[n++]);
-			}
-	return outputs_admit(call, out, outputs, n);
-}
-
-/* Sizes of the weights that init will make, so that limits can be checked before. */
-static void size_seeded(struct block_request *r)
-{
-	for (size_t i = 0; i < r->core.sublayer_count; i++) {
-		struct nc_sublayer *s = &r->core.sublayers[i];
-		size_t shape[2];
-
-		for (int slot = 0; slot < NC_SLOT_COUNT && s->init.scheme != NC_SCHEME_NONE; slot++)
-			if (nc_slot_required(s, (enum nc_slot)slot)) {
-				nc_slot_shape(&r->core, s, (enum nc_slot)slot, shape);
-				if (__builtin_mul_overflow(shape[0], shape[1], &s->weight[slot].count))
-					s->weight[slot].count = (size_t)-1;
-			}
-	}
-}
-
-/* Fails unless the memory of one request holds the stack with its weights and gradients. */
-static bool memory_admit(struct call *call, const struct block_request *r, const struct nc_block_call *core)
-{
-	const struct path at = {.key = "depth"};
-	size_t work = nc_block_work_bytes(&r->core, core), left = nc_arena_left(call->arena);
-	double numbers = 0, bytes;
-
-	for (size_t i = 0; i < r->core.sublayer_count; i++)
-		for (int slot = 0; slot < NC_SLOT_COUNT; slot++) {
-			const struct nc_weight *w = &r->core.sublayers[i].weight[slot];
-
-			numbers += (double)w->count * (double)r->depth * (w->value ? 0 : 1);
-			numbers += r->wrt_params ? (double)w->count * (double)(r->by_layer ? r->depth : 1) : 0;
-		}
-	bytes = numbers * sizeof(double) + (double)work;
-	return bytes < (double)left ||
-	       fail(call, PROBLEM_limit_exceeded, &at, text_of_number(call, (double)left), text_of_number(call, bytes),
-	            "a stack of this size needs %.0f bytes of work memory, and a request has %zu left: use fewer "
-	            "layers, tokens or "
-	            "features",
-	            bytes, left);
-}
-
-/* Arrays for the gradients and deviations of every parameter. */
-static bool place_parameters(struct call *call, struct block_request *r)
-{
-	size_t layers = r->by_layer ? r->depth : 1;
-
-	for (size_t i = 0; i < r->core.sublayer_count; i++)
-		for (int slot = 0; slot < NC_SLOT_COUNT; slot++) {
-			struct nc_weight *w = &r->core.sublayers[i].weight[slot];
-
-			if (!w->value)
-				continue;
-			w->gradient = room(call, w->count * layers);
-			w->gradient_step = r->by_layer ? w->count : 0;
-			w->deviation = r->verify ? room(call, layers) : NULL;
-			if (!w->gradient || (r->verify && !w->deviation))
-				return false;
-		}
-	return true;
-}
-
-/* Weights as they are used and returned: on the grid of param_dtype. */
-static void round_seeded(const struct call *call, struct block_request *r)
-{
-	for (size_t i = 0; i < r->core.sublayer_count && call->param_dtype != NC_FLOAT64; i++)
-		for (int slot = 0; slot < NC_SLOT_COUNT; slot++) {
-			const struct nc_weight *w = &r->core.sublayers[i].weight[slot];
-			double *value = (double *)(uintptr_t)w->value;
-
-			for (size_t j = 0; w->value && w->value_step && j < w->count * r->depth; j++)
-				value[j] = nc_dtype_round(call->param_dtype, value[j]);
-		}
-}
-
-static bool place_core(struct call *call, const struct block_request *r, struct block_answer *answer)
-{
-	struct nc_block_call *core = &answer->core;
-	size_t count = r->x.tensor.count;
-
-	core->x = r->x_values;
-	core->dy = r->dy_values;
-	core->y = room(call, count);
-	if (!core->y)
-		return false;
-	if (r->wrt_x && (r->wanted[KEY_DX] || r->verify) && !(core->dx = room(call, count)))
-		return false;
-	core->deviation = r->verify && r->wrt_x ? &answer->deviation : NULL;
-	if (r->wanted[KEY_BRANCHES]) {
-		core->branches = nc_arena_array(call->arena, r->core.sublayer_count, sizeof *core->branches);
-		if (!core->branches)
-			return fail_memory(call);
-		for (size_t i = 0; i < r->core.sublayer_count; i++)
-			if (!(core->branches[i].dx_identity = room(call, count)) ||
-			    !(core->branches[i].dx_sublayer = room(call, count)))
-				return false;
-	}
-	if (r->wanted[KEY_JACOBIAN] &&
-	    (!(core->jacobian = room(call, count * count)) ||
-	     (r->core.placement != NC_PLACEMENT_POST && !(core->jacobian_sublayer = room(call, count * count)))))
-		return false;
-	if (r->wanted[KEY_TRACE] || r->wanted[KEY_FIRST_NONFINITE_LAYER]) {
-		core->trace = nc_arena_array(call->arena, r->depth + 1, sizeof *core->trace);
-		if (!core->trace)
-			return fail_memory(call);
-	}
-	return true;
-}
-
-bool block_answer_plan(struct call *call, struct writer *out, struct block_request *r, struct block_answer *answer)
-{
-	enum nc_status status;
-
-	*answer = (struct block_answer){.request = r};
-	size_seeded(r);
-	if (!admit(call, out, r) || !place_core(call, r, answer) || !memory_admit(call, r, &answer->core))
-		return false;
-	status = nc_block_init(&r->core, call->api->pool, call->arena);
-	if (status != NC_OK)
-		return fail_memory(call);
-	round_seeded(call, r);
-	return !(r->wanted[KEY_DPARAMS] || (r->wrt_params && r->verify)) || place_parameters(call, r);
-}
-
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
 static bool write_like(struct call *call, struct writer *out, const struct block_answer *answer, const char *key,
@@ -356,7 +173,7 @@ static bool write_like(struct call *call, struct writer *out, const struct block
 	const struct nc_tensor *x = &answer->request->x.tensor;
 	struct output output;
 
-	return as_output(call, key, call->dtype, x->shape, x->rank, values, at, &output) &&
+	return block_output(call, key, call->dtype, x->shape, x->rank, values, at, &output) &&
 	       output_write(call, out, &output);
 }
 
@@ -391,13 +208,13 @@ static bool write_jacobian(struct call *call, struct writer *out, const struct b
 	memcpy(shape + x->rank, x->shape, x->rank * sizeof *shape);
 	write_key(out, "jacobian");
 	write_open(out, '{');
-	if (!as_output(call, "total", call->dtype, shape, 2 * x->rank, answer->core.jacobian, &at, &output) ||
+	if (!block_output(call, "total", call->dtype, shape, 2 * x->rank, answer->core.jacobian, &at, &output) ||
 	    !output_write(call, out, &output))
 		return false;
 	if (answer->core.jacobian_sublayer) {
 		if (!write_figure(call, out, "identity", answer->core.identity, &at) ||
-		    !as_output(call, "sublayer", call->dtype, shape, 2 * x->rank, answer->core.jacobian_sublayer, &at,
-		               &output) ||
+		    !block_output(call, "sublayer", call->dtype, shape, 2 * x->rank, answer->core.jacobian_sublayer,
+		                  &at, &output) ||
 		    !output_write(call, out, &output))
 			return false;
 	} else {

@@ -8,11 +8,12 @@
  *     xavier_normal    gain·√(2/(in + out)) · N(0, 1)
  *     xavier_uniform   gain·√(6/(in + out)) · U(−1, 1)
  *     kaiming_normal   gain/√in · N(0, 1)
- *     orthogonal       gain · Q: orthonormal rows or columns, the fewer of the two, by Gram–Schmidt (twice) on N(0, 1)
+ *     orthogonal       gain · Q: orthonormal rows or columns, the fewer of the two, of N(0, 1) made orthonormal
  */
 #include "init.h"
 
 #include "function.h"
+#include "orthogonal.h"
 
 #include <math.h>
 
@@ -34,76 +35,45 @@ static double scale_of(const struct nc_init *init, size_t rows, size_t cols)
 	}
 }
 
-enum { SUMS = 8 };
-
-static double dot(const double *a, const double *b, size_t count)
+/* What draw makes of N(0, 1): orthonormal rows or columns, the fewer of the two, times gain. */
+static enum nc_status make_orthogonal(double gain, size_t rows, size_t cols, double *out, struct nc_pool *pool,
+                                      struct nc_arena *arena)
 {
-	double sum[SUMS] = {0}, total = 0;
-	size_t i = 0;
+	size_t count = rows * cols, mark = nc_arena_mark(arena);
+	bool tall = rows > cols;
+	double *q = tall ? nc_arena_array(arena, count, sizeof(*q)) : out; /* the columns, as rows of a copy */
+	enum nc_status status;
 
-	for (; i + SUMS <= count; i += SUMS)
-		for (size_t j = 0; j < SUMS; j++)
-			sum[j] += a[i + j] * b[i + j];
-	for (; i < count; i++)
-		sum[0] += a[i] * b[i];
-	for (size_t j = 0; j < SUMS; j++)
-		total += sum[j];
-	return total;
+	if (!q)
+		return NC_NO_MEMORY;
+	for (size_t i = 0; tall && i < count; i++)
+		q[i % cols * rows + i / cols] = out[i];
+	status = nc_orthonormalize(q, tall ? cols : rows, tall ? rows : cols, pool, arena);
+	for (size_t i = 0; tall && i < count; i++)
+		out[i] = q[i % cols * rows + i / cols];
+	for (size_t i = 0; i < count; i++)
+		out[i] *= gain;
+	nc_arena_rewind(arena, mark);
+	return status;
 }
 
-/* Makes the `vectors` rows of q, each of `length` >= vectors numbers, orthonormal. */
-static void orthonormalize(double *q, size_t vectors, size_t length)
+static void draw(const struct nc_init *init, size_t layer, size_t sublayer, enum nc_slot slot, size_t rows, size_t cols,
+                 double *out)
 {
-	for (size_t i = 0; i < vectors; i++) {
-		double *own = q + i * length, inverse;
+	uint64_t stream = (uint64_t)layer << 32 | (uint64_t)sublayer << 8 | (uint64_t)slot;
+	double scale = scale_of(init, rows, cols);
 
-		for (size_t j = 0; j < 2 * i; j++) {
-			const double *other = q + j % i * length;
-			double along = dot(own, other, length);
-
-			for (size_t l = 0; l < length; l++)
-				own[l] -= along * other[l];
-		}
-		inverse = 1 / sqrt(dot(own, own, length));
-		for (size_t l = 0; l < length; l++)
-			own[l] *= inverse;
-	}
+	if (init->scheme == NC_SCHEME_XAVIER_UNIFORM)
+		kernels()->draw_uniform(init->seed, stream, scale, out, rows * cols);
+	else
+		kernels()->draw_normal(init->seed, stream, scale, out, rows * cols);
 }
 
 enum nc_status nc_init_matrix(const struct nc_init *init, size_t layer, size_t sublayer, enum nc_slot slot, size_t rows,
-                              size_t cols, double *out, struct nc_arena *arena)
+                              size_t cols, double *out, struct nc_pool *pool, struct nc_arena *arena)
 {
-	uint64_t stream = (uint64_t)layer << 32 | (uint64_t)sublayer << 8 | (uint64_t)slot;
-	size_t count = rows * cols, mark;
-	double *q;
-
-	if (init->scheme == NC_SCHEME_XAVIER_UNIFORM) {
-		kernels()->draw_uniform(init->seed, stream, scale_of(init, rows, cols), out, count);
-		return NC_OK;
-	}
-	kernels()->draw_normal(init->seed, stream, scale_of(init, rows, cols), out, count);
-	if (init->scheme != NC_SCHEME_ORTHOGONAL)
-		return NC_OK;
-
-	if (rows <= cols) {
-		orthonormalize(out, rows, cols);
-	} else { /* the columns, as rows of a copy */
-		mark = nc_arena_mark(arena);
-		q = nc_arena_array(arena, count, sizeof(*q));
-		if (!q)
-			return NC_NO_MEMORY;
-		for (size_t i = 0; i < rows; i++)
-			for (size_t j = 0; j < cols; j++)
-				q[j * rows + i] = out[i * cols + j];
-		orthonormalize(q, cols, rows);
-		for (size_t i = 0; i < rows; i++)
-			for (size_t j = 0; j < cols; j++)
-				out[i * cols + j] = q[j * rows + i];
-		nc_arena_rewind(arena, mark);
-	}
-	for (size_t i = 0; i < count; i++)
-		out[i] *= init->gain;
-	return NC_OK;
+	draw(init, layer, sublayer, slot, rows, cols, out);
+	return init->scheme == NC_SCHEME_ORTHOGONAL ? make_orthogonal(init->gain, rows, cols, out, pool, arena) : NC_OK;
 }
 
 enum { MATRICES = 8 }; /* more than any F has */
@@ -124,9 +94,8 @@ static void draw_layer(void *context, size_t layer)
 	const struct draw_job *job = context;
 
 	for (size_t i = 0; i < job->matrices; i++)
-		nc_init_matrix(job->init, layer, job->sublayer, job->matrix[i].slot, job->matrix[i].rows,
-		               job->matrix[i].cols,
-		               job->matrix[i].out + layer * job->matrix[i].rows * job->matrix[i].cols, NULL);
+		draw(job->init, layer, job->sublayer, job->matrix[i].slot, job->matrix[i].rows, job->matrix[i].cols,
+		     job->matrix[i].out + layer * job->matrix[i].rows * job->matrix[i].cols);
 }
 
 enum nc_status nc_block_init(struct nc_block *block, struct nc_pool *pool, struct nc_arena *arena)
@@ -154,17 +123,15 @@ enum nc_status nc_block_init(struct nc_block *block, struct nc_pool *pool, struc
 			job.matrix[job.matrices].cols = shape[1];
 			job.matrix[job.matrices++].out = value;
 		}
-		if (s->init.scheme != NC_SCHEME_ORTHOGONAL) {
-			nc_pool_run(pool, draw_layer, &job, block->depth);
-			continue;
-		}
-		for (size_t layer = 0; layer < block->depth; layer++)
-			for (size_t m = 0; m < job.matrices; m++)
-				if (nc_init_matrix(job.init, layer, i, job.matrix[m].slot, job.matrix[m].rows,
-				                   job.matrix[m].cols,
-				                   job.matrix[m].out + layer * job.matrix[m].rows * job.matrix[m].cols,
-				                   arena) != NC_OK)
+		nc_pool_run(pool, draw_layer, &job, block->depth);
+		for (size_t layer = 0; layer < block->depth && s->init.scheme == NC_SCHEME_ORTHOGONAL; layer++)
+			for (size_t m = 0; m < job.matrices; m++) {
+				size_t rows = job.matrix[m].rows, cols = job.matrix[m].cols;
+
+				if (make_orthogonal(s->init.gain, rows, cols, job.matrix[m].out + layer * rows * cols,
+				                    pool, arena) != NC_OK)
 					return NC_NO_MEMORY;
+			}
 	}
 	return NC_OK;
 }

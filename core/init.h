@@ -5,10 +5,10 @@
 #include "block.h"
 
 /*
- * One rows × cols matrix (rows = outputs) of a scheme, from the stream of (layer, sublayer, slot). orthogonal needs
- * arena for a copy (rewound). NC_OK, NC_NO_MEMORY.
+ * One rows × cols matrix (rows = outputs) of a scheme, from the stream of (layer, sublayer, slot). orthogonal works on
+ * pool (or NULL) with memory from arena (rewound). NC_OK, NC_NO_MEMORY.
  */
 enum nc_status nc_init_matrix(const struct nc_init *init, size_t layer, size_t sublayer, enum nc_slot slot, size_t rows,
-                              size_t cols, double *out, struct nc_arena *arena);
+                              size_t cols, double *out, struct nc_pool *pool, struct nc_arena *arena);
 
 #endif

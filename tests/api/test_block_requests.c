@@ -192,6 +192,11 @@ START_TEST(sizes_beyond_memory_are_refused_before_work)
 		         sizes[i]);
 		refused(body, 422, "/depth", "work memory");
 	}
+	refused("{\"x\":[[1,2]],\"depth\":1024,\"wrt\":[\"x\",\"params\"],\"verify\":true,\"block\":{\"placement\":"
+	        "\"none\",\"sublayers\":[{\"f\":"
+	        "{\"kind\":\"mlp\",\"activation\":\"relu\",\"hidden\":20000,\"init\":{\"scheme\":\"normal\"}}}]},"
+	        "\"return\":[\"verify\"]}",
+	        422, "/verify", "fewer layers");
 	client_close(client);
 }
 END_TEST

@@ -522,13 +522,13 @@ END_TEST
 START_TEST(orthogonal_is_orthogonal)
 {
 	prepare();
-	static const size_t shapes[][2] = {{1, 1}, {5, 5}, {3, 17}, {40, 9}};
-	for (size_t s = 0; s < 4; s++) {
+	static const size_t shapes[][2] = {{1, 1}, {5, 5}, {3, 17}, {40, 9}, {100, 130}, {90, 70}};
+	for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
 		size_t rows = shapes[s][0], cols = shapes[s][1], few = rows < cols ? rows : cols,
 		       many = rows + cols - few;
 		double *w = calloc(rows * cols, sizeof *w);
 		struct nc_init init = {NC_SCHEME_ORTHOGONAL, 0, 3, 7};
-		ck_assert_int_eq(nc_init_matrix(&init, 2, 1, NC_SLOT_W_UP, rows, cols, w, arena), NC_OK);
+		ck_assert_int_eq(nc_init_matrix(&init, 2, 1, NC_SLOT_W_UP, rows, cols, w, NULL, arena), NC_OK);
 		for (size_t i = 0; i < few; i++)
 			for (size_t j = 0; j < few; j++) {
 				double dot = 0;
