@@ -105,7 +105,7 @@ def tail(bodies, seconds):
         wrk(server.port, small, 1, 1)
         for _ in range(ROUNDS):
             idle.append(wrk(server.port, small, 1, seconds))
-            clients = [threading.Thread(target=lambda: done.append(loop(server.port, large, 1, seconds + 1, 1))) for _ in range(4)]
+            clients = [threading.Thread(target=lambda: done.append(loop(server.port, large, 1, seconds + 1, 1, True))) for _ in range(4)]
             for client in clients:
                 client.start()
             busy.append(wrk(server.port, small, 1, seconds))

@@ -109,12 +109,14 @@ class Client:
         self.socket.close()
 
 
-def loop(port, body, connections, seconds, least=3):
-    """As wrk, with Client: for at least `seconds` and `least` requests a connection."""
+def loop(port, body, connections, seconds, least=3, yielding=False):
+    """As wrk, with Client: for at least `seconds` and `least` requests a connection. yielding: its own work goes last."""
     times, faults = [], []
     begin = time.perf_counter()
 
     def run():
+        if yielding:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # of this thread
         client = Client(port, body)
         mine = []
         try:
