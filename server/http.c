@@ -426,6 +426,15 @@ static size_t arena_bytes(const struct config *config)
 	return 4 * config->max_body + 128 * config->max_elements + 4 * config->max_answer + ((size_t)64 << 20);
 }
 
+/* Whether the system grants a request its addresses, which limits set too high would ask too many of. */
+static bool memory_suffices(struct http *http)
+{
+	struct exchange *exchange = exchanges_take(http->exchanges);
+	if (exchange)
+		exchanges_give(http->exchanges, exchange);
+	return exchange;
+}
+
 static bool start_daemon(struct http *http)
 {
 	unsigned threads = (unsigned)http->config->poll_threads;
@@ -455,7 +464,7 @@ struct http *http_start(const struct config *config, struct api *api)
 	http->connections = connections_create(config->max_connections, config->timeout * 1000);
 	http->lingering = linger_create();
 	http->exhausted = MHD_create_response_from_buffer(sizeof exhausted - 1, exhausted, MHD_RESPMEM_PERSISTENT);
-	if (http->jobs && http->exchanges && http->connections && http->lingering && http->exhausted &&
+	if (http->jobs && http->exchanges && http->connections && http->lingering && http->exhausted && memory_suffices(http) &&
 	    MHD_add_response_header(http->exhausted, "Content-Type", "application/problem+json") == MHD_YES &&
 	    MHD_add_response_header(http->exhausted, "Retry-After", "1") == MHD_YES && start_daemon(http))
 		return http;

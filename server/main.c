@@ -219,7 +219,7 @@ static int run(struct daemon *daemon)
 		return fail("--listen %s: %s", config->listen, strerror(errno));
 	if (daemon->signals < 0 || !start(daemon)) {
 		stop(daemon);
-		return fail("the threads or the memory to start with are not to be had");
+		return fail("the system does not grant the threads or the memory; lower --threads, --max-elements, --max-body or --max-answer");
 	}
 	greet(daemon);
 	serve(daemon);

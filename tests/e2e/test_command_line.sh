@@ -54,6 +54,7 @@ refused NORMD_QUEUE NORMD_QUEUE=0 "$normd"
 refused --listen "$normd" --listen nowhere
 refused --listen "$normd" --listen 127.0.0.1:99999
 refused --listen "$normd" --listen 192.0.2.1:0
+refused --max-elements "$normd" --listen 127.0.0.1:0 --max-elements 1099511627776 # more addresses than a process has
 refused --isa "$normd" --isa mmx
 refused --log "$normd" --log=xml
 refused --api-key-file "$normd" --api-key-file "$work/none"

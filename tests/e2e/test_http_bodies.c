@@ -291,5 +291,33 @@ START_TEST(test_clients_that_leave)
 }
 END_TEST
 
+START_TEST(test_noise_harms_nobody)
+{
+	enum { ROUNDS = 400, LENGTH = 600 };
+	static const char *const starts[] = {"", "GET ", "POST /rmsnorm HTTP/1.1\r\n", "POST /rmsnorm HTTP/1.1\r\nHost: h\r\n",
+	                                     "POST /rmsnorm HTTP/1.1\r\nHost: h\r\nContent-Length: 300\r\n\r\n",
+	                                     "POST /rmsnorm HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"};
+	struct daemon daemon;
+	daemon_start(&daemon, FLAGS("--log=none"));
+	unsigned state = 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		char noise[LENGTH];
+		for (int k = 0; k < LENGTH; k++) {
+			state = state * 1664525u + 1013904223u;
+			noise[k] = state >> 29 ? (char)(state >> 20) : "\r\n\r\n: 09"[state >> 20 & 7];
+		}
+		int fd = wire_connect(daemon.port);
+		const char *start = starts[(size_t)i % (sizeof starts / sizeof *starts)];
+		wire_send(fd, start, strlen(start));
+		wire_send(fd, noise, sizeof noise);
+		close(fd);
+	}
+	struct reply reply = wire_once(daemon.port, "POST", "/rmsnorm", "", "{\"x\":[3,4]}");
+	ck_assert_int_eq(reply.status, 200);
+	reply_free(&reply);
+	ck_assert_int_eq(daemon_stop(&daemon, NULL), 0);
+}
+END_TEST
+
 TEST_MAIN(test_pieces_of_every_size, test_pipelined_requests_are_answered_in_order, test_expect_continue, test_too_large_bodies,
-          test_smuggling_is_refused_and_the_connection_closed, test_clients_that_leave)
+          test_smuggling_is_refused_and_the_connection_closed, test_clients_that_leave, test_noise_harms_nobody)
