@@ -7,7 +7,7 @@
 #include "core/isa.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -168,15 +168,18 @@ static void add_header(struct api_answer *answer, const char *name, const char *
 /* "parse;dur=0.012, compute;dur=0.003, print;dur=0.010", in milliseconds; NULL when memory is short. */
 static const char *server_timing(struct call *call, double start)
 {
-	enum { ROOM = 128 };
 	double end = now(), parse = call->parse_end > 0 ? call->parse_end : end, compute = call->compute_end > 0 ? call->compute_end : parse;
-	unsigned long us[] = {(unsigned long)(1e6 * (parse - start)), (unsigned long)(1e6 * (compute - parse)), (unsigned long)(1e6 * (end - compute))};
-	char *text = nc_arena_alloc(call->arena, ROOM);
+	double spans[] = {parse - start, compute - parse, end - compute};
+	static const char *const names[] = {"parse;dur=", ", compute;dur=", ", print;dur="};
+	struct writer out = writer_start(call->arena, false);
 
-	if (text)
-		snprintf(text, ROOM, "parse;dur=%lu.%03lu, compute;dur=%lu.%03lu, print;dur=%lu.%03lu", us[0] / 1000, us[0] % 1000,
-		         us[1] / 1000, us[1] % 1000, us[2] / 1000, us[2] % 1000);
-	return text;
+	for (size_t i = 0; i < 3; i++) {
+		write_raw_text(&out, names[i]);
+		write_number_raw(&out, trunc(1e6 * spans[i]) / 1000);
+	}
+	write_raw(&out, "", 1);
+	writer_finish(&out);
+	return out.failed ? NULL : out.base;
 }
 
 /* Writes the call's problem; by what is static alone if even that does not fit. */

@@ -90,16 +90,17 @@ void write_close(struct writer *out, char close)
 	out->comma = true;
 }
 
-void write_key(struct writer *out, const char *key)
+void write_key_n(struct writer *out, const char *key, size_t len)
 {
-	write_string(out, key);
-	write_raw(out, ": ", out->pretty ? 2 : 1);
+	write_before_value(out);
+	if (!writer_reserve(out, len + 4))
+		return;
+	*out->at++ = '"';
+	memcpy(out->at, key, len);
+	out->at += len;
+	memcpy(out->at, "\": ", 3);
+	out->at += out->pretty ? 3 : 2;
 	out->after_key = true;
-}
-
-void write_string(struct writer *out, const char *text)
-{
-	write_string_n(out, text, strlen(text));
 }
 
 void write_string_n(struct writer *out, const char *text, size_t len)
@@ -136,6 +137,11 @@ void write_number(struct writer *out, double value)
 		return;
 	}
 	write_before_value(out);
+	write_number_raw(out, value);
+}
+
+void write_number_raw(struct writer *out, double value)
+{
 	if (writer_reserve(out, JSON_FLOAT64_MAX))
 		out->at = json_write_float64(out->at, value);
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct writer {
 	struct nc_arena *arena;
@@ -35,9 +36,10 @@ void writer_finish(struct writer *out);
 void write_open(struct writer *out, char open);
 void write_close(struct writer *out, char close);
 
-void write_key(struct writer *out, const char *key);
-void write_string(struct writer *out, const char *text);       /* UTF-8 */
-void write_string_n(struct writer *out, const char *text, size_t len);
+void write_key_n(struct writer *out, const char *key, size_t len);      /* nothing in it that needs an escape */
+void write_string_n(struct writer *out, const char *text, size_t len);  /* UTF-8 */
+static inline void write_key(struct writer *out, const char *key) { write_key_n(out, key, strlen(key)); }
+static inline void write_string(struct writer *out, const char *text) { write_string_n(out, text, strlen(text)); }
 void write_number(struct writer *out, double value);           /* finite: shortest; else null */
 void write_size(struct writer *out, size_t value);
 void write_bool(struct writer *out, bool value);
@@ -50,5 +52,7 @@ void write_before_value(struct writer *out);
 
 /* Bytes as they are, within a value. */
 void write_raw(struct writer *out, const char *bytes, size_t len);
+void write_number_raw(struct writer *out, double value);                /* finite */
+static inline void write_raw_text(struct writer *out, const char *text) { write_raw(out, text, strlen(text)); }
 
 #endif

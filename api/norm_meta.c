@@ -1,7 +1,6 @@
 /* The object `meta`: the conventions of an answer, so that no default is silent. */
 #include "norm_fields.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* One line, such as: y = (1 + gain) · round(x / √(mean(x²) + ε)) */
@@ -11,15 +10,22 @@ static void write_formula(struct call *call, struct writer *out, const struct no
 		[NC_RMSNORM] = {"√(mean(x²) + ε)", "(√mean(x²) + ε)", "max(√mean(x²), ε)"},
 		[NC_LAYERNORM] = {"√(var(x) + ε)", "(√var(x) + ε)", "max(√var(x), ε)"},
 	};
-	bool round = norm->cast_before_gain && norm->gain.given && call->dtype != NC_FLOAT64;
-	const char *offset = norm->gain_offset != 0 ? text_of_number(call, norm->gain_offset) : NULL;
-	char text[256];
+	bool gain = norm->gain.given, offset = gain && norm->gain_offset != 0;
+	bool round = norm->cast_before_gain && gain && call->dtype != NC_FLOAT64;
 
-	snprintf(text, sizeof text, "y = %s%s%s%s%s / %s%s%s", norm->gain.given && offset ? "(" : "",
-	         norm->gain.given && offset ? offset : "", !norm->gain.given ? "" : offset ? " + gain) · " : "gain · ",
-	         round ? "round(" : "", norm->kind == NC_RMSNORM ? "x" : "(x − mean(x))", divisors[norm->kind][norm->placement],
-	         round ? ")" : "", norm->bias.given ? " + bias" : "");
-	write_string(out, text);
+	write_before_value(out);
+	write_raw_text(out, offset ? "\"y = (" : "\"y = ");
+	if (offset) {
+		write_number_raw(out, norm->gain_offset);
+		write_raw_text(out, " + gain) · ");
+	} else if (gain) {
+		write_raw_text(out, "gain · ");
+	}
+	write_raw_text(out, round ? "round(" : "");
+	write_raw_text(out, norm->kind == NC_RMSNORM ? "x / " : "(x − mean(x)) / ");
+	write_raw_text(out, divisors[norm->kind][norm->placement]);
+	write_raw_text(out, round ? ")" : "");
+	write_raw_text(out, norm->bias.given ? " + bias\"" : "\"");
 }
 
 static const char *param_kind(const struct tensor_field *field, const char *absent)
