@@ -228,7 +228,7 @@ bool api_may_be_long(const struct api *api, const struct api_request *request)
 {
 	/* Fields whose work grows faster than the text: n² for a Jacobian, a stack of layers, weights made from a seed. */
 	static const char *const keys[] = {"jacobian\"", "depth\"", "init\""};
-	const char *at = request->body, *end = at + request->body_len;
+	const char *at = request->body_len ? request->body : "", *end = at + request->body_len;
 
 	(void)api;
 	while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.path = paths[(data[0] >> 1) % (sizeof paths / sizeof *paths)],
 		.pretty = data[0] & 1,
 		.request_id = "fuzz",
-		.body = body,
+		.body = len ? body : NULL,
 		.body_len = len,
 		.arena = arena,
 	};
