@@ -149,8 +149,9 @@ static bool read_body_with(struct call *call, struct lift_options options)
 /* The body's text to numbers, tree and common fields. */
 static bool read_body(struct call *call)
 {
+	if (call->request->body_len == 0)
+		return fail_text(call, PROBLEM_bad_json, 0, "the body is empty: send a JSON object");
 	struct lift_options options = lift_peek(call->request->body, call->request->body_len);
-
 	if (!read_body_with(call, options))
 		return false;
 	if (call->strings == options.strings)
