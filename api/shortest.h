@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* value = digits 10^exponent; digits may end in zeros, and has at most 17 digits (9 of a float32). */
+/* value = digits 10^exponent; digits may end in zeros, and are at most 17 (9 for a float32). */
 struct shortest {
 	uint64_t digits;
 	int exponent;

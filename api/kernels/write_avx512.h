@@ -9,7 +9,7 @@
 #ifndef API_KERNELS_WRITE_AVX512_H
 #define API_KERNELS_WRITE_AVX512_H
 
-#include "api/json_number.h"
+#include "api/json_put.h"
 #include "api/powers_of_ten.h"
 
 #include <immintrin.h>
@@ -314,7 +314,7 @@ static char *write_float32(char *out, const float *values, size_t count, size_t 
 					*written = j;
 					return out;
 				}
-				out = json_write_float32(out, values[j]);
+				out = json_put_float32(out, values[j]);
 				*out++ = ',';
 			}
 			continue;
@@ -356,7 +356,7 @@ static char *write_float64(char *out, const double *values, size_t count, size_t
 					*written = j;
 					return out;
 				}
-				out = json_write_float64(out, values[j]);
+				out = json_put_float64(out, values[j]);
 				*out++ = ',';
 			}
 			continue;

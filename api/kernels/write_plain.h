@@ -2,7 +2,7 @@
 #ifndef API_KERNELS_WRITE_PLAIN_H
 #define API_KERNELS_WRITE_PLAIN_H
 
-#include "api/json_number.h"
+#include "api/json_put.h"
 
 #include <math.h>
 
@@ -10,7 +10,7 @@ static char *write_float64(char *out, const double *values, size_t count, size_t
 {
 	size_t i = 0;
 	for (; i < count && isfinite(values[i]); i++) {
-		out = json_write_float64(out, values[i]);
+		out = json_put_float64(out, values[i]);
 		*out++ = ',';
 	}
 	*written = i;
@@ -21,7 +21,7 @@ static char *write_float32(char *out, const float *values, size_t count, size_t 
 {
 	size_t i = 0;
 	for (; i < count && isfinite(values[i]); i++) {
-		out = json_write_float32(out, values[i]);
+		out = json_put_float32(out, values[i]);
 		*out++ = ',';
 	}
 	*written = i;
