@@ -13,6 +13,7 @@
 #include "api/powers_of_ten.h"
 
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 /* Eight decimals: digits as bytes 0 to 9 from the first (never 0, unless the value is), where the point stands behind it. */
@@ -241,13 +242,29 @@ enum { POINT_MIN = -5, POINT_MAX = 21 };
 static const uint8_t sources_float32[POINT_MAX - POINT_MIN + 1][32] __attribute__((aligned(32))) = ALL_SOURCES(9);
 static const uint8_t sources_float64[POINT_MAX - POINT_MIN + 1][32] __attribute__((aligned(32))) = ALL_SOURCES(17);
 
-/* How eight numbers are put down: the row of sources, and offsets from the number's start, sign included. */
-struct layout {
-	uint64_t row[8], sign[8], tail_at[8], next[8];
-	uint64_t tail[8]; /* what stands behind the digits: exponent and comma */
+/*
+ * Numbers on their way into the text, many at a time, so that the processor has several groups of eight to work on at once. A
+ * record: the digits, '.' and '0'.
+ */
+enum { BATCH = 64 };
+
+struct place {
+	uint8_t row;                 /* of sources */
+	uint8_t sign, tail_at, next; /* from the number's start: where the digits begin, where the tail, where the next number */
+	uint8_t unused[4];
 };
 
-static inline void lay_out(struct layout *layout, const struct decimals *d, __mmask8 negative, __mmask8 is_zero)
+struct batch {
+	union {
+		__m512i vector[BATCH / 2];
+		__m256i wide[BATCH];
+		__m128i narrow[BATCH];
+	} records;
+	struct place place[BATCH];
+	uint64_t tail[BATCH]; /* what stands behind the digits: exponent and comma */
+};
+
+static inline void lay_out(struct batch *batch, size_t at, const struct decimals *d, __mmask8 negative, __mmask8 is_zero)
 {
 	const __m512i one = _mm512_set1_epi64(1);
 	__m512i point = _mm512_mask_mov_epi64(d->point, is_zero, one), count = _mm512_mask_mov_epi64(d->count, is_zero, one);
@@ -282,106 +299,90 @@ static inline void lay_out(struct layout *layout, const struct decimals *d, __mm
 	__mmask8 small = _mm512_cmple_epi64_mask(point, _mm512_setzero_si512());
 	length = _mm512_mask_sub_epi64(length, small, _mm512_add_epi64(count, _mm512_set1_epi64(2)), point);
 	__m512i tail_at = _mm512_add_epi64(sign, length);
-	_mm512_storeu_si512(layout->row, _mm512_sub_epi64(point, _mm512_set1_epi64(POINT_MIN)));
-	_mm512_storeu_si512(layout->sign, sign);
-	_mm512_storeu_si512(layout->tail_at, tail_at);
-	_mm512_storeu_si512(layout->next, _mm512_add_epi64(tail_at, tail_length));
-	_mm512_storeu_si512(layout->tail, tail);
+	__m512i row = _mm512_sub_epi64(point, _mm512_set1_epi64(POINT_MIN)), next = _mm512_add_epi64(tail_at, tail_length);
+	__m512i low = _mm512_or_si512(row, _mm512_slli_epi64(sign, 8));
+	__m512i high = _mm512_or_si512(_mm512_slli_epi64(tail_at, 16), _mm512_slli_epi64(next, 24));
+	_mm512_storeu_si512(batch->place + at, _mm512_or_si512(low, high));
+	_mm512_storeu_si512(batch->tail + at, tail);
 }
 
-static inline char *put_number(char *out, const struct layout *layout, size_t i, __m256i text)
+static inline char *put_number(char *out, const struct batch *batch, size_t i, __m256i text)
 {
+	const struct place *place = &batch->place[i];
 	*out = '-';
-	_mm256_storeu_si256((__m256i *)(out + layout->sign[i]), text);
-	memcpy(out + layout->tail_at[i], &layout->tail[i], sizeof layout->tail[i]);
-	return out + layout->next[i];
+	_mm256_storeu_si256((__m256i *)(out + place->sign), text);
+	memcpy(out + place->tail_at, &batch->tail[i], sizeof batch->tail[i]);
+	return out + place->next;
+}
+
+/* Eight values or fewer; false where one of them is for the scalar writer, or not finite. */
+static inline bool add_float32(struct batch *batch, size_t at, const float *values, __mmask8 used)
+{
+	__m256i bits = _mm256_maskz_loadu_epi32(used, values);
+	__mmask8 negative = _mm256_movepi32_mask(bits);
+	bits = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+	__mmask8 infinite = _mm256_cmpge_epu32_mask(bits, _mm256_set1_epi32(0x7f800000));
+	struct decimals d = decimals_float32(_mm512_cvtepu32_epi64(bits));
+	lay_out(batch, at, &d, negative, _mm256_testn_epi32_mask(bits, bits));
+	__m512i first = _mm512_or_si512(d.first, _mm512_set1_epi8('0'));
+	__m512i rest = _mm512_or_si512(d.last, _mm512_set1_epi64('0' | '.' << 8 | '0' << 16));
+	__m512i *records = batch->records.vector + at / 4;
+	records[0] = _mm512_permutex2var_epi64(first, _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), rest);
+	records[1] = _mm512_permutex2var_epi64(first, _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4), rest);
+	return !(infinite | (d.unsure & used));
+}
+
+static inline bool add_float64(struct batch *batch, size_t at, const double *values, __mmask8 used)
+{
+	__m512i bits = _mm512_maskz_loadu_epi64(used, values);
+	__mmask8 negative = _mm512_movepi64_mask(bits);
+	bits = _mm512_and_si512(bits, _mm512_set1_epi64(INT64_MAX));
+	__mmask8 infinite = _mm512_cmpge_epu64_mask(bits, _mm512_set1_epi64(INT64_C(0x7ff) << 52));
+	struct decimals d = decimals_float64(bits);
+	lay_out(batch, at, &d, negative, _mm512_testn_epi64_mask(bits, bits));
+	__m512i first = _mm512_or_si512(d.first, _mm512_set1_epi8('0'));
+	__m512i second = _mm512_or_si512(d.second, _mm512_set1_epi8('0'));
+	__m512i rest = _mm512_or_si512(d.last, _mm512_set1_epi64('0' | '.' << 8 | '0' << 16));
+	__m512i even = _mm512_unpacklo_epi64(first, second), odd = _mm512_unpackhi_epi64(first, second);
+	const __m512i twos = _mm512_set_epi64(9, 8, 9, 8, 1, 0, 1, 0), step = _mm512_set1_epi64(2);
+	__m512i places = twos, rests = _mm512_set_epi64(1, 1, 1, 1, 0, 0, 0, 0);
+	for (int i = 0; i < 4; i++) {
+		__m512i digits = _mm512_permutex2var_epi64(even, places, odd);
+		batch->records.vector[at / 2 + (size_t)i] = _mm512_mask_permutexvar_epi64(digits, 0xcc, rests, rest);
+		places = _mm512_add_epi64(places, step);
+		rests = _mm512_add_epi64(rests, step);
+	}
+	return !(infinite | (d.unsure & used));
+}
+
+/*
+ * The frame of both types: batches of what the lanes can do, and in between, eight by eight, what they cannot; ends at the
+ * first value that is not finite.
+ */
+#define WRITE_LIST(add, put_text, put_scalar)                                                                          	struct batch batch;                                                                                            	size_t i = 0;                                                                                                  	while (i < count) {                                                                                            		size_t n = 0, lanes = 0;                                                                               		bool fast = true;                                                                                      		while (n < BATCH && i + n < count) {                                                                   			lanes = count - i - n < 8 ? count - i - n : 8;                                                 			fast = add(&batch, n, values + i + n, (__mmask8)((1u << lanes) - 1));                          			if (!fast)                                                                                     				break;                                                                                 			n += lanes;                                                                                    		}                                                                                                      		for (size_t j = 0; j < n; j++)                                                                         			out = put_number(out, &batch, j, put_text(&batch, j));                                         		i += n;                                                                                                		for (size_t end = i + lanes; !fast && i < end; i++) {                                                  			if (!isfinite(values[i])) {                                                                    				*written = i;                                                                          				return out;                                                                            			}                                                                                              			out = put_scalar(out, values[i]);                                                              			*out++ = ',';                                                                                  		}                                                                                                      	}                                                                                                              	*written = count;                                                                                              	return out;
+
+static inline __m256i text_float32(const struct batch *batch, size_t i)
+{
+	__m256i source = _mm256_load_si256((const __m256i *)sources_float32[batch->place[i].row]);
+	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(batch->records.narrow[i]), source);
+}
+
+static inline __m256i text_float64(const struct batch *batch, size_t i)
+{
+	__m256i source = _mm256_load_si256((const __m256i *)sources_float64[batch->place[i].row]);
+	return _mm256_permutexvar_epi8(source, batch->records.wide[i]);
 }
 
 static char *write_float32(char *out, const float *values, size_t count, size_t *written)
 {
-	const __m512i ascii = _mm512_set1_epi8('0');
-	for (size_t i = 0; i < count; i += 8) {
-		size_t lanes = count - i < 8 ? count - i : 8;
-		__mmask8 used = (__mmask8)((1u << lanes) - 1);
-		__m256i bits = _mm256_maskz_loadu_epi32(used, values + i);
-		__mmask8 negative = _mm256_movepi32_mask(bits);
-		bits = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
-		__mmask8 infinite = _mm256_cmpge_epu32_mask(bits, _mm256_set1_epi32(0x7f800000));
-		struct decimals d = decimals_float32(_mm512_cvtepu32_epi64(bits));
-		if (infinite | (d.unsure & used)) {
-			for (size_t j = i; j < i + lanes; j++) {
-				if (infinite >> (j - i) & 1) {
-					*written = j;
-					return out;
-				}
-				out = json_put_float32(out, values[j]);
-				*out++ = ',';
-			}
-			continue;
-		}
-		struct layout layout;
-		lay_out(&layout, &d, negative, _mm256_testn_epi32_mask(bits, bits));
-		union {
-			__m512i vector[2];
-			__m128i of[8];
-		} records;
-		__m512i first = _mm512_or_si512(d.first, ascii);
-		__m512i rest = _mm512_or_si512(d.last, _mm512_set1_epi64('0' | '.' << 8 | '0' << 16));
-		records.vector[0] = _mm512_unpacklo_epi64(first, rest);
-		records.vector[1] = _mm512_unpackhi_epi64(first, rest);
-		for (size_t j = 0; j < lanes; j++) {
-			__m256i record = _mm256_broadcastsi128_si256(records.of[(j & 1) * 4 + j / 2]);
-			__m256i source = _mm256_load_si256((const __m256i *)sources_float32[layout.row[j]]);
-			out = put_number(out, &layout, j, _mm256_shuffle_epi8(record, source));
-		}
-	}
-	*written = count;
-	return out;
+	WRITE_LIST(add_float32, text_float32, json_put_float32)
 }
 
 static char *write_float64(char *out, const double *values, size_t count, size_t *written)
 {
-	const __m512i ascii = _mm512_set1_epi8('0');
-	for (size_t i = 0; i < count; i += 8) {
-		size_t lanes = count - i < 8 ? count - i : 8;
-		__mmask8 used = (__mmask8)((1u << lanes) - 1);
-		__m512i bits = _mm512_maskz_loadu_epi64(used, values + i);
-		__mmask8 negative = _mm512_movepi64_mask(bits);
-		bits = _mm512_and_si512(bits, _mm512_set1_epi64(INT64_MAX));
-		__mmask8 infinite = _mm512_cmpge_epu64_mask(bits, _mm512_set1_epi64(INT64_C(0x7ff) << 52));
-		struct decimals d = decimals_float64(bits);
-		if (infinite | (d.unsure & used)) {
-			for (size_t j = i; j < i + lanes; j++) {
-				if (infinite >> (j - i) & 1) {
-					*written = j;
-					return out;
-				}
-				out = json_put_float64(out, values[j]);
-				*out++ = ',';
-			}
-			continue;
-		}
-		struct layout layout;
-		lay_out(&layout, &d, negative, _mm512_testn_epi64_mask(bits, bits));
-		union {
-			__m512i vector[4];
-			__m256i of[8];
-		} records; /* of numbers 0, 2, 4, 6, 1, 3, 5, 7 */
-		__m512i first = _mm512_or_si512(d.first, ascii), second = _mm512_or_si512(d.second, ascii);
-		__m512i rest = _mm512_or_si512(d.last, _mm512_set1_epi64('0' | '.' << 8 | '0' << 16));
-		__m512i even = _mm512_unpacklo_epi64(first, second), odd = _mm512_unpackhi_epi64(first, second);
-		records.vector[0] = _mm512_permutex2var_epi64(even, _mm512_set_epi64(10, 10, 3, 2, 8, 8, 1, 0), rest);
-		records.vector[1] = _mm512_permutex2var_epi64(even, _mm512_set_epi64(14, 14, 7, 6, 12, 12, 5, 4), rest);
-		records.vector[2] = _mm512_permutex2var_epi64(odd, _mm512_set_epi64(11, 11, 3, 2, 9, 9, 1, 0), rest);
-		records.vector[3] = _mm512_permutex2var_epi64(odd, _mm512_set_epi64(15, 15, 7, 6, 13, 13, 5, 4), rest);
-		for (size_t j = 0; j < lanes; j++) {
-			__m256i source = _mm256_load_si256((const __m256i *)sources_float64[layout.row[j]]);
-			out = put_number(out, &layout, j,
-			                 _mm256_permutexvar_epi8(source, records.of[(j & 1) * 4 + j / 2]));
-		}
-	}
-	*written = count;
-	return out;
+	WRITE_LIST(add_float64, text_float64, json_put_float64)
 }
+
+#undef WRITE_LIST
 
 #endif
