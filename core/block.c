@@ -64,7 +64,9 @@ static bool valid_sublayer(const struct nc_block *b, const struct nc_sublayer *s
 		size_t shape[2] = {1, 1};
 		unsigned rank = nc_slot_shape(b, s, (enum nc_slot)slot, shape);
 
-		if (!w->value && nc_slot_required(s, (enum nc_slot)slot))
+		if (!w->value && (w->gradient || w->deviation || nc_slot_required(s, (enum nc_slot)slot)))
+			return false;
+		if (w->deviation && !w->gradient)
 			return false;
 		if (w->value && (rank == 0 || !(w->count == size_times(shape[0], rank == 2 ? shape[1] : 1) ||
 		                                (w->count == 1 && nc_slot_part((enum nc_slot)slot) != NC_PART_F))))

@@ -68,7 +68,7 @@ struct nc_weight {
 	size_t value_step;    /* from layer to layer: 0 where all layers share one, else count */
 	double *gradient;     /* count numbers a layer, set by the call; NULL: not wanted */
 	size_t gradient_step; /* 0: summed over the layers; else count: each layer's part by itself */
-	double *deviation;    /* 1 number (gradient_step 0) or depth numbers; NULL: not to be verified */
+	double *deviation;    /* 1 number (gradient_step 0) or depth numbers; NULL: not to be verified; needs gradient */
 };
 
 /* A norm over the last axis. Its spec's dtype is float64; xhat_dtype is the rounding of cast_before_gain. */
