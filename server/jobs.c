@@ -1,6 +1,7 @@
 #include "jobs.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,9 +18,14 @@ struct jobs {
 	pthread_t thread[];
 };
 
+/*
+ * A nice value alone does not do: since Linux 6.6 a thread that wakes waits for the end of the running one's slice, a
+ * millisecond or more, unless that one is SCHED_IDLE.
+ */
 void jobs_lower_priority(void)
 {
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* on Linux a thread has a priority of its own */
+	if (pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0}) != 0)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* on Linux a thread has a priority of its own */
 }
 
 static void *work(void *argument)
