@@ -159,6 +159,8 @@ static char *put_number(char *p, unsigned odds)
 		return put(p, hard[below(sizeof hard / sizeof *hard)]);
 	if (below(2))
 		*p++ = '-';
+	if (kind == 15 && below(2)) /* halfway between two doubles, of 17 digits */
+		return p + sprintf(p, "%llu.5", (unsigned long long)(next() >> 12 | UINT64_C(1) << 52));
 	if (below(3)) {
 		*p++ = '0';
 	} else {
