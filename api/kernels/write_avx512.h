@@ -62,23 +62,26 @@ struct choice {
 static inline struct choice choose(__m512i t, __m512i fraction, __m512i half, __m512i quarter, __mmask8 lower_closer,
                                    int places, int error)
 {
-	__m512i down = _mm512_mask_mov_epi64(half, lower_closer, quarter);
-	__m512i middle = _mm512_set1_epi64(INT64_C(1) << (places - 1));
-	__m512i above_down = _mm512_sub_epi64(down, t);
-	__m512i above_up = _mm512_add_epi64(_mm512_sub_epi64(half, _mm512_set1_epi64(INT64_C(10) << places)), t);
-	__m512i beyond = _mm512_sub_epi64(fraction, middle);
-	__m512i one_down = _mm512_sub_epi64(down, fraction);
 	const __m512i zero = _mm512_setzero_si512(), margin = _mm512_set1_epi64(error);
-	__mmask8 at_down = _mm512_cmpgt_epi64_mask(above_down, zero), at_up = _mm512_cmpgt_epi64_mask(above_up, zero);
-	__mmask8 up = _mm512_cmpgt_epi64_mask(beyond, zero) |
-	              (lower_closer & _mm512_cmplt_epi64_mask(one_down, zero));
-	/* true above_down lies in (above_down - error, above_down + 1), and so on */
-	__mmask8 unsure = _mm512_cmplt_epu64_mask(above_down, margin) |
-	                  _mm512_cmple_epu64_mask(_mm512_add_epi64(above_up, margin), margin) |
-	                  _mm512_cmple_epu64_mask(_mm512_add_epi64(beyond, margin), margin) |
-	                  (lower_closer & _mm512_cmplt_epu64_mask(one_down, margin));
-	__mmask8 tens = at_down | at_up;
-	return (struct choice){tens, (__mmask8)((at_up & tens) | (up & ~tens)), unsure};
+	__m512i down = _mm512_mask_mov_epi64(half, lower_closer, quarter);
+	__m512i in_down = _mm512_sub_epi64(down, t), one_in_down = _mm512_sub_epi64(down, fraction);
+	__m512i in_up = _mm512_add_epi64(_mm512_sub_epi64(half, _mm512_set1_epi64(INT64_C(10) << places)), t);
+	__m512i beyond = _mm512_sub_epi64(fraction, _mm512_set1_epi64(INT64_C(1) << (places - 1)));
+
+	/* Truly in_down lies within (-error, 1) of what it is here, in_up and beyond within (0, error + 1): nearest to 0 counts. */
+	__m512i nearest = _mm512_min_epu64(_mm512_add_epi64(in_up, margin), _mm512_add_epi64(beyond, margin));
+	nearest = _mm512_min_epu64(nearest, in_down);
+	nearest = _mm512_mask_min_epu64(nearest, lower_closer, nearest, one_in_down);
+
+	/* All in vectors, since masks go back and forth through general registers. */
+	__mmask8 tens = _mm512_cmpgt_epi64_mask(_mm512_max_epi64(in_down, in_up), zero);
+	__m512i up = _mm512_mask_max_epi64(beyond, lower_closer, beyond, _mm512_sub_epi64(zero, one_in_down));
+	up = _mm512_mask_mov_epi64(up, tens, in_up);
+	return (struct choice){
+		tens,
+		_mm512_cmpgt_epi64_mask(up, zero),
+		_mm512_cmple_epu64_mask(nearest, margin),
+	};
 }
 
 /* n / 10, n < 2^32 */
