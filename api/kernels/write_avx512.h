@@ -102,10 +102,10 @@ static inline __m512i split_digits(__m512i n)
 	__m512i low = _mm512_sub_epi64(n, _mm512_mul_epu32(high, _mm512_set1_epi64(10000)));
 	n = _mm512_or_si512(high, _mm512_slli_epi64(low, 32));
 	high = _mm512_srli_epi16(_mm512_mulhi_epu16(n, _mm512_set1_epi16(5243)), 3); /* n / 100 */
-	low = _mm512_sub_epi16(n, _mm512_mullo_epi16(high, _mm512_set1_epi16(100)));
+	low = _mm512_add_epi16(n, _mm512_maddubs_epi16(high, _mm512_set1_epi16(-100 & 255))); /* high fits a byte */
 	n = _mm512_or_si512(high, _mm512_slli_epi32(low, 16));
 	high = _mm512_mulhi_epu16(n, _mm512_set1_epi16(6554)); /* n / 10 */
-	low = _mm512_sub_epi16(n, _mm512_mullo_epi16(high, _mm512_set1_epi16(10)));
+	low = _mm512_add_epi16(n, _mm512_maddubs_epi16(high, _mm512_set1_epi16(-10 & 255)));
 	return _mm512_or_si512(high, _mm512_slli_epi16(low, 8));
 }
 
