@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 from http_load import Bodies, Client, Figures, check, loop, percentile, wrk
-from http_servers import KINDS, PROCESSORS, Missing, Server
+from http_servers import KINDS, ONLY_SMALL, PROCESSORS, Missing, Server
 
 ROUNDS = 3
 SMALL, LARGE = (1, 4), (1024, 4096)
@@ -67,15 +67,16 @@ def start_all(bodies):
 
 
 def table(bodies, seconds):
-    """One row for each load and server. The rounds of the servers alternate, so that a busy moment of the machine strikes all."""
+    """One row for each load and server. Their rounds alternate, so that a busy moment of the machine strikes all."""
     servers = start_all(bodies)
     try:
         print(f"float32 RMSNorm over JSON, {PROCESSORS} processors, median of {ROUNDS} rounds of {seconds} s")
-        print(f"{'shape':>10} {'conn.':>5}  {'server':<18} {'requests/s':>11} {'p50 ms':>9} {'p99 ms':>9} {'CPU ms/req':>11}  normd is")
+        print(f"{'shape':>10} {'conn.':>5}  {'server':<18} {'requests/s':>11} {'p50 ms':>9} {'p99 ms':>9} "
+              f"{'CPU ms/req':>11}  normd is")
         for rows, features, connections, count in LOADS:
             files = bodies.files(rows, features, count)
             shape = f"{rows}×{features}"
-            here = [s for s in servers if s.computes or (rows, features) == SMALL or s.name != "nginx"]
+            here = [s for s in servers if (rows, features) == SMALL or s.name not in ONLY_SMALL]
             for server in here:
                 run_load(server, files, connections, 1)
             rounds = {server.name: [] for server in here}
@@ -90,7 +91,8 @@ def table(bodies, seconds):
                 note = ""
                 if name != "normd":
                     note = f"{ours / r.rate:.2f}×" + (" (best)" if r.rate == best else "")
-                print(f"{shape:>10} {connections:>5}  {name:<18} {r.rate:>11.1f} {r.p50:>9.3f} {r.p99:>9.3f} {1e3 * r.cpu:>11.4f}  {note}")
+                print(f"{shape:>10} {connections:>5}  {name:<18} {r.rate:>11.1f} {r.p50:>9.3f} {r.p99:>9.3f} "
+                      f"{1e3 * r.cpu:>11.4f}  {note}")
             sys.stdout.flush()
     finally:
         for server in servers:
@@ -105,7 +107,10 @@ def tail(bodies, seconds):
         wrk(server.port, small, 1, 1)
         for _ in range(ROUNDS):
             idle.append(wrk(server.port, small, 1, seconds))
-            clients = [threading.Thread(target=lambda: done.append(loop(server.port, large, 1, seconds + 1, 1, True))) for _ in range(4)]
+            def keep_asking():
+                done.append(loop(server.port, large, 1, seconds + 1, 1, yielding=True))
+
+            clients = [threading.Thread(target=keep_asking) for _ in range(4)]
             for client in clients:
                 client.start()
             busy.append(wrk(server.port, small, 1, seconds))
@@ -134,7 +139,8 @@ def memory(bodies, _):
               f"({empty / 2**20:.1f} before), {peak / len(body):.2f} × the body")
         for _ in range(4):
             client.ask()
-        print(f"after four more: {server.peak_bytes() / 2**20:.1f} MiB, {server.peak_bytes() / len(body):.2f} × the body")
+        peak = server.peak_bytes()
+        print(f"after four more: {peak / 2**20:.1f} MiB, {peak / len(body):.2f} × the body")
         client.close()
 
 
@@ -153,7 +159,8 @@ def growth(bodies, seconds):
             cpu = (server.cpu_seconds() - before) / len(times)
             client.close()
             middle = percentile(sorted(times), .5)
-            print(f"{rows}×4096".rjust(10), f"{len(body) / 1e6:>9.2f} {1e3 * middle:>10.3f} {1e9 * middle / numbers:>10.2f} {1e9 * cpu / numbers:>14.2f}")
+            print(f"{rows}×4096".rjust(10), f"{len(body) / 1e6:>9.2f} {1e3 * middle:>10.3f} {1e9 * middle / numbers:>10.2f} "
+                                            f"{1e9 * cpu / numbers:>14.2f}")
             sys.stdout.flush()
 
 

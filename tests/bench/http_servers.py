@@ -11,8 +11,9 @@ PEERS = os.path.join(HERE, "peers")
 BUILD = os.environ.get("BUILD", "build")
 PROCESSORS = len(os.sched_getaffinity(0))
 TICKS = os.sysconf("SC_CLK_TCK")
+NORMD_BYTES = 435  # of normd's answer to 1×4, most of which tells the conventions
 
-# glibc gives large blocks back to the system at once, and fresh pages cost more than the sums: gunicorn is told to keep.
+# glibc gives large blocks back at once, and fresh pages cost more than the sums: gunicorn is told to keep them.
 KEEP_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 
 
@@ -39,8 +40,12 @@ def normd(port, folder):
             "--max-body", "512MiB"], {}
 
 
-def bare(port, folder):
-    return [f"{BUILD}/tests/bench/peers/http_bare", str(port), str(PROCESSORS)], {}
+def bare(port, folder, least=0):
+    return [f"{BUILD}/tests/bench/peers/http_bare", str(port), str(PROCESSORS), str(least)], {}
+
+
+def bare_as_long(port, folder):
+    return bare(port, folder, NORMD_BYTES)
 
 
 def nginx(port, folder):
@@ -59,14 +64,21 @@ def gunicorn(port, folder):
     found = f"{BUILD}/bench/venv/bin/gunicorn"
     if not os.path.exists(found):
         raise Missing(f"no {found}")
-    return [found, "--chdir", PEERS, "--bind", f"127.0.0.1:{port}", "--workers", str(PROCESSORS), "--worker-class", "gthread",
-            "--threads", "1", "--keep-alive", "60", "--timeout", "300", "--log-level", "error",
+    return [found, "--chdir", PEERS, "--bind", f"127.0.0.1:{port}", "--workers", str(PROCESSORS), "--worker-class",
+            "gthread", "--threads", "1", "--keep-alive", "60", "--timeout", "300", "--log-level", "error",
             "http_gunicorn:application"], dict(KEEP_MEMORY, PYTHONDONTWRITEBYTECODE="1")
 
 
 # name: (how to start it, whether it computes what normd computes)
-KINDS = {"normd": (normd, True), "bare libmicrohttpd": (bare, False), "nginx": (nginx, False), "node": (node, True),
-         "gunicorn": (gunicorn, True)}
+KINDS = {
+    "normd": (normd, True),
+    "bare libmicrohttpd": (bare, False),
+    "bare, same length": (bare_as_long, False),
+    "nginx": (nginx, False),
+    "node": (node, True),
+    "gunicorn": (gunicorn, True),
+}
+ONLY_SMALL = ("bare, same length", "nginx")
 
 
 class Server:

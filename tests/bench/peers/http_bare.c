@@ -1,8 +1,8 @@
 /*
  * The least that an HTTP server on libmicrohttpd can do: reads a body to its end and answers with as many bytes as
- * it had. What a daemon costs beyond this is its own.
+ * it had, or LEAST if that is more. What a daemon costs beyond this is its own.
  *
- * http_bare PORT THREADS
+ * http_bare PORT THREADS LEAST
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -14,6 +14,7 @@
 enum { MOST = 64 << 20 };
 
 static char *answer;
+static size_t least;
 
 /* The context is the number of bytes that have arrived, plus one. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
@@ -27,6 +28,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	size_t length = seen - 1 < MOST ? seen - 1 : MOST;
+	if (length < least)
+		length = least;
 	struct MHD_Response *response = MHD_create_response_from_buffer(length, answer, MHD_RESPMEM_PERSISTENT);
 	MHD_add_response_header(response, "Content-Type", "application/json");
 	enum MHD_Result queued = MHD_queue_response(connection, MHD_HTTP_OK, response);
@@ -36,9 +39,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 
 int main(int argc, char **argv)
 {
-	if (argc != 3 || !(answer = malloc(MOST)))
+	if (argc != 4 || !(answer = malloc(MOST)))
 		return 2;
 	memset(answer, ' ', MOST);
+	least = (size_t)atoi(argv[3]) % MOST;
 	unsigned threads = (unsigned)atoi(argv[2]);
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1]))};
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
