@@ -235,7 +235,7 @@ bool api_may_be_long(const struct api *api, const struct api_request *request)
 	while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {
 		at++;
 		for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-			if ((size_t)(end - at) >= strlen(keys[i]) && memcmp(at, keys[i], strlen(keys[i])) == 0)
+			if (at < end && *at == *keys[i] && (size_t)(end - at) >= strlen(keys[i]) && memcmp(at, keys[i], strlen(keys[i])) == 0)
 				return true;
 	}
 	return false;

@@ -300,9 +300,14 @@ static bool walk_token(struct walker *w, const char **at, enum state *state)
 
 bool lift_body(struct call *call)
 {
-	struct walker w = {
-		.call = call, .lift = &call->lift, .envelope = writer_start(call->arena, false), .copied = call->request->body};
-	struct lift *lift = w.lift;
+	struct lift *lift = &call->lift;
+	struct walker w; /* its levels are set as they are opened */
+	w.call = call;
+	w.lift = lift;
+	w.envelope = writer_start(call->arena, false);
+	w.copied = call->request->body;
+	w.depth = 0;
+	w.levels[0] = (struct level){0};
 	enum state state = VALUE;
 
 	lift->text = call->request->body;

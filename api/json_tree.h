@@ -1,4 +1,4 @@
-/* The envelope as a tree, by jansson. All of jansson's memory of a request lies in its arena. */
+/* The envelope as a tree, by jansson, whose memory lies in the request's arena or, of a small tree, with the thread. */
 #ifndef API_JSON_TREE_H
 #define API_JSON_TREE_H
 
@@ -9,7 +9,10 @@ struct call;
 /* Points jansson's allocation at this file. Once, before any other use of jansson in the process. */
 void json_tree_setup(void);
 
-/* Parses the call's envelope into call->root, an object. false with the call's problem set. */
+/*
+ * Parses the call's envelope into call->root, an object that nobody may change and that lives until this thread parses the
+ * next one. false with the call's problem set.
+ */
 bool json_tree_parse(struct call *call);
 
 #endif

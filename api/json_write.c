@@ -12,12 +12,8 @@ struct writer writer_start(struct nc_arena *arena, bool pretty)
 	return (struct writer){.arena = arena, .pretty = pretty};
 }
 
-bool writer_reserve(struct writer *out, size_t bytes)
+static bool grow(struct writer *out, size_t bytes)
 {
-	if (out->failed)
-		return false;
-	if (bytes <= (size_t)(out->end - out->at))
-		return true;
 	size_t used = (size_t)(out->at - out->base);
 	size_t capacity = 2 * used + FIRST_BUFFER;
 	if (bytes > capacity - used)
@@ -33,6 +29,11 @@ bool writer_reserve(struct writer *out, size_t bytes)
 	out->at = base + used;
 	out->end = base + capacity;
 	return true;
+}
+
+bool writer_reserve(struct writer *out, size_t bytes)
+{
+	return !out->failed && (bytes <= (size_t)(out->end - out->at) || grow(out, bytes));
 }
 
 void writer_finish(struct writer *out)

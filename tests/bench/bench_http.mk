@@ -7,7 +7,7 @@ bench-http: ## the service under load beside a bare libmicrohttpd, nginx, Node a
 	@[ -x $(B)/bench/venv/bin/gunicorn ] || [ "$(DEPS)" = 0 ] || { \
 		python3 -m venv $(B)/bench/venv && $(B)/bench/venv/bin/pip install -q gunicorn orjson numpy; } || \
 		echo "skipped gunicorn: pip could not install it"
-	@NORMD=$(B)/normd BUILD=$(B) python3 tests/bench/bench_http.py $(if $(SECONDS),--seconds $(SECONDS)) $(ONLY)
+	@NORMD=$(B)/normd BUILD=$(B) python3 -B tests/bench/bench_http.py $(if $(SECONDS),--seconds $(SECONDS)) $(ONLY)
 
 $(B)/tests/bench/peers/http_bare: $(B)/tests/bench/peers/http_bare.o
 	$(call say,LINK,$@)
