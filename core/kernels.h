@@ -11,6 +11,7 @@
 
 #include "isa.h"
 #include "matrix.h"
+#include "norm_job.h"
 
 struct kernels {
 #define KERNEL(result, name, arguments) result(*name) arguments;

@@ -1,19 +1,24 @@
 #include "norm.h"
 
+#include "kernels.h"
 #include "norm_wide.h"
 
 #include <math.h>
+#include <string.h>
 
 /* One call and its state; a chunk is a run of whole rows. */
 struct run {
 	const struct nc_norm_spec *spec;
 	struct nc_norm_call *call;
 	size_t chunk_rows;
-	size_t bad_row; /* the first row without a value, or SIZE_MAX */
+	size_t bad_row;      /* the first row without a value, or SIZE_MAX */
+	int any_slow;        /* the parameters' gradients need wide arithmetic */
+	bool fast;           /* the kernels can hold the parameters */
+	struct norm_job job; /* for the kernels; its `slow` marks the rows that they left alone */
 };
 
-/* Elements that are worth a chunk of their own. */
-enum { CHUNK_ELEMENTS = 16384 };
+/* Elements that are worth a chunk of their own, and parameters. */
+enum { CHUNK_ELEMENTS = 16384, CHUNK_PARAMS = 1024 };
 
 const char *nc_norm_accumulation(enum nc_dtype dtype)
 {
@@ -143,13 +148,37 @@ static void run_row(struct run *run, size_t row)
 		nc_set_element(dtype, call->y, start + i, wide_round(wide_row_y(&w, i), dtype));
 }
 
+/* The rows of one chunk: those that the kernels can hold by them, then the others. */
 static void run_chunk(void *context, size_t chunk)
 {
 	struct run *run = context;
+	const struct nc_norm_call *call = run->call;
 	size_t first = chunk * run->chunk_rows, end = first + run->chunk_rows;
 
-	for (size_t row = first; row < end && row < run->call->rows; row++)
-		run_row(run, row);
+	if (end > call->rows)
+		end = call->rows;
+	if (run->fast) {
+		void (*rows)(const struct norm_job *, size_t, size_t) =
+			run->spec->dtype == NC_FLOAT64 ? kernels()->norm_pairs : kernels()->norm_narrow;
+
+		if (call->jvp) {
+			struct norm_job jvp = run->job;
+
+			jvp.u = call->tangent;
+			jvp.gained = false;
+			jvp.projected = call->jvp;
+			jvp.y = jvp.xhat = jvp.divisor = jvp.mean = jvp.variance = NULL;
+			jvp.dgain = jvp.dbias = NULL;
+			rows(&jvp, first, end);
+		}
+		rows(&run->job, first, end);
+	}
+	for (size_t row = first; row < end; row++)
+		if (!run->fast || run->job.slow[row]) {
+			if (!run->fast || run->job.slow[row] == NORM_JOB_LEFT)
+				__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
+			run_row(run, row);
+		}
 }
 
 /* dgain = Σ dy ⊙ x̂ and dbias = Σ dy over the rows of each part, in wide arithmetic. */
@@ -188,24 +217,132 @@ static enum nc_status param_gradients(const struct run *run, struct nc_arena *ar
 	return NC_OK;
 }
 
+/* A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. */
+static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow_job,
+                          struct nc_arena *arena)
+{
+	const struct kernels *k = kernels();
+
+	*ready = (struct norm_param){0};
+	if (!param.count)
+		return true;
+	if (narrow_job && param.dtype != NC_FLOAT64 && param.count == count && offset == 0) {
+		ready->narrow = param.data;
+		return !k->not_finite(param.data, count);
+	}
+	if (param.dtype == NC_FLOAT64 && param.count == count && offset == 0) {
+		ready->values = param.data;
+		return !k->out_of_range(param.data, count);
+	}
+	double *values = nc_arena_array(arena, count, sizeof(*values));
+	if (!values)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		values[i] = offset + nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);
+	ready->values = values;
+	return !k->out_of_range(values, count);
+}
+
+/* Fills run->job; run->fast stays false where the kernels cannot do it. */
+static void prepare(struct run *run, struct nc_arena *arena)
+{
+	const struct nc_norm_spec *spec = run->spec;
+	struct nc_norm_call *call = run->call;
+	size_t params = call->period * call->features, block = NORM_JOB_BLOCK * call->period;
+	size_t blocks = call->rows / block + (call->rows % block != 0);
+	size_t part_bytes = (spec->dtype == NC_FLOAT64 ? 2 : 1) * sizeof(double);
+	bool narrow = spec->dtype != NC_FLOAT64, in_range = spec->epsilon == 0;
+	struct norm_job *job = &run->job;
+
+	*job = (struct norm_job){
+		.spec = spec,
+		.features = call->features,
+		.period = call->period,
+		.x = call->x,
+		.gained = true,
+		.projected = call->dx,
+		.y = call->y,
+		.xhat = call->xhat,
+		.divisor = call->divisor,
+		.mean = call->mean,
+		.variance = call->variance,
+	};
+	if (call->dx || call->dgain || call->dbias)
+		job->u = call->dy;
+	in_range = in_range || (spec->epsilon >= NORM_JOB_LEAST && spec->epsilon <= NORM_JOB_MOST);
+	if (!in_range || call->jacobian || call->diagonal)
+		return;
+	if (!prepare_param(&job->gain, call->gain, spec->gain_offset, params, narrow, arena) ||
+	    !prepare_param(&job->bias, call->bias, 0, params, narrow, arena))
+		return;
+	job->slow = nc_arena_zero(arena, call->rows, 1);
+	if (call->dgain)
+		job->dgain = nc_arena_array(arena, blocks, params * part_bytes);
+	if (call->dbias)
+		job->dbias = nc_arena_array(arena, blocks, params * part_bytes);
+	run->fast = job->slow && (!call->dgain || job->dgain) && (!call->dbias || job->dbias);
+}
+
+static void sum_chunk(void *context, size_t chunk)
+{
+	struct run *run = context;
+	const struct nc_norm_call *call = run->call;
+	size_t params = call->period * call->features, block = NORM_JOB_BLOCK * call->period;
+	size_t blocks = call->rows / block + (call->rows % block != 0), from = chunk * CHUNK_PARAMS;
+	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
+
+	int doubt = 0;
+
+	if (call->dgain)
+		doubt |= kernels()->sum_blocks(&run->job, run->job.dgain, blocks, from, to, call->dgain);
+	if (call->dbias)
+		doubt |= kernels()->sum_blocks(&run->job, run->job.dbias, blocks, from, to, call->dbias);
+	if (doubt)
+		__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
+}
+
+/* Every row, then the parameters' gradients. */
+static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
+{
+	struct nc_norm_call *call = run->call;
+	size_t rows = call->rows, params = call->period * call->features;
+
+	nc_pool_run(pool, run_chunk, run, rows / run->chunk_rows + (rows % run->chunk_rows != 0));
+	if (run->bad_row != SIZE_MAX) {
+		call->bad_row = run->bad_row;
+		return NC_NO_VALUE;
+	}
+	if (!call->dgain && !call->dbias)
+		return NC_OK;
+	if (!run->fast || run->any_slow)
+		return param_gradients(run, arena);
+	nc_pool_run(pool, sum_chunk, run, params / CHUNK_PARAMS + (params % CHUNK_PARAMS != 0));
+	return run->any_slow ? param_gradients(run, arena) : NC_OK;
+}
+
 enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *call, struct nc_pool *pool,
                        struct nc_arena *arena)
 {
 	if (!valid(spec, call))
 		return NC_INVALID;
+	size_t mark = nc_arena_mark(arena), block = NORM_JOB_BLOCK * call->period;
+	struct run run = {.spec = spec, .call = call, .bad_row = SIZE_MAX};
 
-	size_t chunk_rows = CHUNK_ELEMENTS / call->features + 1, mark = nc_arena_mark(arena);
-	struct run run = {.spec = spec, .call = call, .chunk_rows = chunk_rows, .bad_row = SIZE_MAX};
-	enum nc_status status = NC_OK;
+	size_t bytes = call->rows * call->features * nc_dtype_storage_bytes(spec->dtype);
+	void *y = call->y;
 
-	/* Before y is written: y may be x. */
-	if (call->dgain || call->dbias)
-		status = param_gradients(&run, arena);
-	if (!status)
-		nc_pool_run(pool, run_chunk, &run, call->rows / chunk_rows + (call->rows % chunk_rows != 0));
-	if (!status && run.bad_row != SIZE_MAX) {
-		call->bad_row = run.bad_row;
-		status = NC_NO_VALUE;
+	/* A row may be done twice, and its x is needed again: y is not written over it before the end. */
+	if (y && y == call->x && !(call->y = nc_arena_alloc(arena, bytes))) {
+		call->y = y;
+		return NC_NO_MEMORY;
+	}
+	run.chunk_rows = (CHUNK_ELEMENTS / call->features / block + 1) * block;
+	prepare(&run, arena);
+	enum nc_status status = run_all(&run, pool, arena);
+	if (call->y != y) {
+		if (bytes)
+			memcpy(y, call->y, bytes);
+		call->y = y;
 	}
 	nc_arena_rewind(arena, mark);
 	return status;

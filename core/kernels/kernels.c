@@ -5,8 +5,10 @@
 #include "activation.h"
 #include "draw.h"
 #include "matmul.h"
+#include "norm_narrow.h"
+#include "norm_pairs.h"
+#include "params.h"
 #include "softmax.h"
-#include "sum.h"
 
 #define PASTE(a, b) a##b
 #define TABLE_NAME(isa) PASTE(kernels_, isa)

@@ -66,7 +66,7 @@ INLINE vf64 UNBITS(vi64 bits)
 }
 #endif
 
-/* EACH(statements): the statements for k = 0 … PIECES-1, k a constant, so that the pieces live in registers. */
+/* EACH(statements): the statements for k = 0 … PIECES-1; with vectors k is a constant, so that they live in registers. */
 #define EACH_1(k0, ...) \
 	{ \
 		enum { k = k0 }; \
@@ -75,7 +75,6 @@ INLINE vf64 UNBITS(vi64 bits)
 #define EACH_2(k0, ...) EACH_1(k0, __VA_ARGS__) EACH_1(k0 + 1, __VA_ARGS__)
 #define EACH_4(k0, ...) EACH_2(k0, __VA_ARGS__) EACH_2(k0 + 2, __VA_ARGS__)
 #define EACH_8(k0, ...) EACH_4(k0, __VA_ARGS__) EACH_4(k0 + 4, __VA_ARGS__)
-#define EACH_16(k0, ...) EACH_8(k0, __VA_ARGS__) EACH_8(k0 + 8, __VA_ARGS__)
 #if WIDTH == 8
 #define PIECES 2
 #define EACH(...) EACH_2(0, __VA_ARGS__)
@@ -87,7 +86,10 @@ INLINE vf64 UNBITS(vi64 bits)
 #define EACH(...) EACH_8(0, __VA_ARGS__)
 #else
 #define PIECES 16
-#define EACH(...) EACH_16(0, __VA_ARGS__)
+#define EACH(...) \
+	for (int k = 0; k < PIECES; k++) { \
+		__VA_ARGS__ \
+	}
 #endif
 
 typedef struct {
@@ -177,12 +179,20 @@ INLINE f64x16 f64_abs(f64x16 a)
 	return r;
 }
 
-/* The bits of a that are set in mask; f64_select: a where the mask is all ones, b where it is zero. */
+/* and: the bits of a that are set in mask; or: of both; select: a where the mask is all ones, b where it is zero. */
 INLINE f64x16 f64_and(f64x16 a, i64x16 mask)
 {
 	f64x16 r;
 
 	EACH(r.v[k] = UNBITS(BITS(a.v[k]) & mask.v[k]);)
+	return r;
+}
+
+INLINE f64x16 f64_or(f64x16 a, f64x16 b)
+{
+	f64x16 r;
+
+	EACH(r.v[k] = UNBITS(BITS(a.v[k]) | BITS(b.v[k]));)
 	return r;
 }
 
@@ -265,50 +275,101 @@ INLINE i64x16 i64_lanes_below(unsigned count)
 	return r;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------ */
+/* --- memory: a part of a block goes through a full one, out of line ------------------------------------------------ */
+
+INLINE f64x16 f64_load_whole(const double *p)
+{
+	f64x16 r;
+
+	EACH(r.v[k] = *(const vf64_any *)(p + k * WIDTH);)
+	return r;
+}
+
+INLINE f64x16 f64_load_f32_whole(const float *p)
+{
+	f64x16 r;
+
+	EACH(r.v[k] = CONVERT(*(const vf32_any *)(p + k * WIDTH), vf64);)
+	return r;
+}
+
+INLINE void f64_store_whole(double *p, f64x16 a)
+{
+	EACH(*(vf64_any *)(p + k * WIDTH) = a.v[k];)
+}
+
+INLINE void f64_store_f32_whole(float *p, f64x16 a)
+{
+	EACH(*(vf32_any *)(p + k * WIDTH) = CONVERT(a.v[k], vf32_any);)
+}
+
+static __attribute__((noinline, unused)) void f64_load_part(f64x16 *to, const double *p, unsigned count)
+{
+	double padded[LANES] = {0};
+
+	memcpy(padded, p, count * sizeof(*p));
+	*to = f64_load_whole(padded);
+}
+
+static __attribute__((noinline, unused)) void f64_load_f32_part(f64x16 *to, const float *p, unsigned count)
+{
+	float padded[LANES] = {0};
+
+	memcpy(padded, p, count * sizeof(*p));
+	*to = f64_load_f32_whole(padded);
+}
+
+static __attribute__((noinline, unused)) void f64_store_part(double *p, const f64x16 *a, unsigned count)
+{
+	double padded[LANES];
+
+	f64_store_whole(padded, *a);
+	memcpy(p, padded, count * sizeof(*p));
+}
+
+static __attribute__((noinline, unused)) void f64_store_f32_part(float *p, const f64x16 *a, unsigned count)
+{
+	float padded[LANES];
+
+	f64_store_f32_whole(padded, *a);
+	memcpy(p, padded, count * sizeof(*p));
+}
 
 INLINE f64x16 f64_load(const double *p, unsigned count)
 {
 	f64x16 r;
 
-	if (count == LANES) {
-		EACH(r.v[k] = *(const vf64_any *)(p + k * WIDTH);)
-		return r;
-	}
-	memset(&r, 0, sizeof(r));
-	memcpy(&r, p, count * sizeof(*p));
+	if (count == LANES)
+		return f64_load_whole(p);
+	f64_load_part(&r, p, count);
 	return r;
 }
 
 INLINE f64x16 f64_load_f32(const float *p, unsigned count)
 {
-	float padded[LANES] = {0};
 	f64x16 r;
 
-	if (count < LANES)
-		p = memcpy(padded, p, count * sizeof(*p));
-	EACH(r.v[k] = CONVERT(*(const vf32_any *)(p + k * WIDTH), vf64);)
+	if (count == LANES)
+		return f64_load_f32_whole(p);
+	f64_load_f32_part(&r, p, count);
 	return r;
 }
 
 INLINE void f64_store(double *p, f64x16 a, unsigned count)
 {
-	if (count == LANES) {
-		EACH(*(vf64_any *)(p + k * WIDTH) = a.v[k];)
-		return;
-	}
-	memcpy(p, &a, count * sizeof(*p));
+	if (count == LANES)
+		f64_store_whole(p, a);
+	else
+		f64_store_part(p, &a, count);
 }
 
 /* Each lane rounded to float32. */
 INLINE void f64_store_f32(float *p, f64x16 a, unsigned count)
 {
-	float padded[LANES];
-	float *q = count == LANES ? p : padded;
-
-	EACH(*(vf32_any *)(q + k * WIDTH) = CONVERT(a.v[k], vf32_any);)
-	if (count < LANES)
-		memcpy(p, padded, count * sizeof(*p));
+	if (count == LANES)
+		f64_store_f32_whole(p, a);
+	else
+		f64_store_f32_part(p, &a, count);
 }
 
 /* --- across lanes ------------------------------------------------------------------------------------------------ */
@@ -316,24 +377,73 @@ INLINE void f64_store_f32(float *p, f64x16 a, unsigned count)
 /* One tree for all: lane i + lane i+8, then i+4, i+2, i+1. */
 INLINE double f64_sum(f64x16 a)
 {
-	double t[LANES];
-
-	memcpy(t, &a, sizeof(t));
-	for (int half = LANES / 2; half; half /= 2)
-		for (int i = 0; i < half; i++)
-			t[i] += t[i + half];
-	return t[0];
+#define FOLD(half) EACH_##half(0, a.v[k] = a.v[k] + a.v[k + half];)
+#if PIECES >= 16
+	FOLD(8)
+#endif
+#if PIECES >= 8
+	FOLD(4)
+#endif
+#if PIECES >= 4
+	FOLD(2)
+#endif
+	FOLD(1)
+#undef FOLD
+#if WIDTH == 8
+	typedef double four __attribute__((vector_size(32)));
+	four quarter = __builtin_shufflevector(a.v[0], a.v[0], 0, 1, 2, 3) + __builtin_shufflevector(a.v[0], a.v[0], 4, 5, 6, 7);
+#elif WIDTH == 4
+	vf64 quarter = a.v[0];
+#endif
+#if WIDTH >= 4
+	typedef double two __attribute__((vector_size(16)));
+	two half = __builtin_shufflevector(quarter, quarter, 0, 1) + __builtin_shufflevector(quarter, quarter, 2, 3);
+	return half[0] + half[1];
+#elif WIDTH == 2
+	return a.v[0][0] + a.v[0][1];
+#else
+	return a.v[0];
+#endif
 }
 
 /* Whether any lane of a mask is set. */
 INLINE int i64_any(i64x16 a)
 {
-	int64_t t[LANES], any = 0;
+	int64_t any = 0;
 
-	memcpy(t, &a, sizeof(t));
-	for (int i = 0; i < LANES; i++)
-		any |= t[i];
+#define FOLD(half) EACH_##half(0, a.v[k] = a.v[k] | a.v[k + half];)
+#if PIECES >= 16
+	FOLD(8)
+#endif
+#if PIECES >= 8
+	FOLD(4)
+#endif
+#if PIECES >= 4
+	FOLD(2)
+#endif
+	FOLD(1)
+#undef FOLD
+#if WIDTH > 1
+	for (int i = 0; i < WIDTH; i++)
+		any |= a.v[0][i];
+#else
+	any = a.v[0];
+#endif
 	return any != 0;
 }
+
+/* The statements for i = 0, 16, … below n: whole blocks with a constant `count` of 16, then what is left. */
+#define ROW_BLOCKS(n, ...) \
+	do { \
+		size_t i = 0; \
+		for (; i + LANES <= (n); i += LANES) { \
+			enum { count = LANES }; \
+			__VA_ARGS__ \
+		} \
+		if (i < (n)) { \
+			const unsigned count = (unsigned)((n)-i); \
+			__VA_ARGS__ \
+		} \
+	} while (0)
 
 #endif

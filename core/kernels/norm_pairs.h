@@ -1,0 +1,382 @@
+/*
+ * Norms of float64 rows in pairs of float64 (pairs.h): about 106 bits, rounded once at the end.
+ *
+ * Three stages a row: the range and the means; the centred sums; the outputs. A row whose magnitudes leave the range in
+ * which pairs keep their bits is marked and left to wide arithmetic (norm_wide.h).
+ */
+#ifndef KERNELS_NORM_PAIRS_H
+#define KERNELS_NORM_PAIRS_H
+
+#include "core/norm_job.h"
+#include "pairs.h"
+#include "params.h"
+#include "rounding.h"
+#include "simd.h"
+
+/* Sums gather their errors over at most this many features before they are carried on. */
+enum { PAIRS_CHUNK = 512 };
+
+/* What is constant over a run of rows. The first two are compile-time constants of each variant. */
+struct pairs {
+	bool layer, projects; /* LayerNorm; u is there */
+	const struct norm_job *job;
+	struct rounding xhat; /* used unless x̂ stays as it is */
+	size_t n;
+};
+
+struct pairs_row {
+	const double *x, *u;
+	size_t param;                     /* offset of this row's part of gain and bias */
+	struct pair mean, mean_u, m, r, inverse, k; /* k = Σ (u − ū) c / (n s r) */
+	bool good;
+};
+
+/* A sum over a row: `part` over a chunk, `whole` over the chunks before it. */
+struct pairs_sum {
+	struct pair16 whole, part;
+};
+
+INLINE struct pairs_sum pairs_zero(void)
+{
+	struct pair16 zero = {f64_set(0), f64_set(0)};
+
+	return (struct pairs_sum){zero, zero};
+}
+
+INLINE void pairs_carry(struct pairs_sum *sum)
+{
+	sum->whole = pair16_add(sum->whole, pair16_renormal(sum->part.high, sum->part.low));
+	sum->part = (struct pair16){f64_set(0), f64_set(0)};
+}
+
+INLINE void pairs_add(struct pairs_sum *sum, struct pair16 x, size_t i)
+{
+	pair16_accumulate(&sum->part, x);
+	if ((i + LANES) % PAIRS_CHUNK == 0)
+		pairs_carry(sum);
+}
+
+INLINE struct pair pairs_total(struct pairs_sum *sum)
+{
+	pairs_carry(sum);
+	return pair16_total(sum->whole);
+}
+
+INLINE struct pair16 pairs_plain(f64x16 v)
+{
+	return (struct pair16){v, f64_set(0)};
+}
+
+/* u_i, multiplied by the gain for a vjp. */
+INLINE struct pair16 pairs_u(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
+{
+	f64x16 u = f64_load(row->u + i, count);
+
+	if (!a->job->gained || !a->job->gain.values)
+		return pairs_plain(u);
+	return pair16_product(u, f64_load(a->job->gain.values + row->param + i, count));
+}
+
+/* c_i = x_i − μ, zero beyond count; x_i for RMSNorm. */
+INLINE struct pair16 pairs_centre(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
+{
+	struct pair16 c = pairs_plain(f64_load(row->x + i, count));
+
+	if (!a->layer)
+		return c;
+	c = pair16_sub(c, pair16_set(row->mean));
+	if (count < LANES) {
+		c.high = f64_and(c.high, i64_lanes_below(count));
+		c.low = f64_and(c.low, i64_lanes_below(count));
+	}
+	return c;
+}
+
+/* The largest and the smallest magnitude seen but 0. */
+struct pairs_range {
+	f64x16 most, least;
+};
+
+INLINE void pairs_see(struct pairs_range *range, f64x16 v)
+{
+	v = f64_abs(v);
+	range->most = f64_max(range->most, v);
+	range->least = f64_min(range->least, f64_select(f64_equal(v, f64_set(0)), f64_set(1), v));
+}
+
+/* A NaN is not seen here: the sums show it. */
+INLINE bool pairs_in_range(const struct pairs_range *range)
+{
+	i64x16 over = f64_less(f64_set(NORM_JOB_MOST), range->most);
+	i64x16 under = f64_less(range->least, f64_set(NORM_JOB_LEAST));
+
+	return !i64_any(i64_or(over, under));
+}
+
+/* First stage: the range of x and u, μ and ū. */
+INLINE bool pairs_means(const struct pairs *a, struct pairs_row *row, struct pairs_range *range)
+{
+	struct pairs_sum x_sum = pairs_zero(), u_sum = pairs_zero();
+	struct pair n = {(double)a->n, 0};
+
+	*range = (struct pairs_range){f64_set(0), f64_set(1)};
+	ROW_BLOCKS(a->n, {
+		f64x16 x = f64_load(row->x + i, count);
+
+		pairs_see(range, x);
+		if (a->projects)
+			pairs_see(range, f64_load(row->u + i, count));
+		if (a->layer) {
+			pairs_add(&x_sum, pairs_plain(x), i);
+			if (a->projects)
+				pairs_add(&u_sum, pairs_u(a, row, i, count), i);
+		}
+	});
+	if (!pairs_in_range(range))
+		return false;
+	if (a->layer) {
+		row->mean = pair_div(pairs_total(&x_sum), n);
+		if (a->projects)
+			row->mean_u = pair_div(pairs_total(&u_sum), n);
+	}
+	return true;
+}
+
+/* Whether √m <= ε. */
+INLINE bool pairs_clamped(struct pair root, double epsilon)
+{
+	return root.high < epsilon || (root.high == epsilon && root.low <= 0);
+}
+
+/* Second stage: the centred sums, and all that follows from them. */
+INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row)
+{
+	const struct nc_norm_spec *spec = a->job->spec;
+	struct pairs_sum square = pairs_zero(), cross = pairs_zero();
+	struct pair n = {(double)a->n, 0}, epsilon = {spec->epsilon, 0}, root;
+	bool curved;
+
+	ROW_BLOCKS(a->n, {
+		struct pair16 c = pairs_centre(a, row, i, count);
+
+		pairs_add(&square, a->layer ? pair16_mul(c, c) : pair16_product(c.high, c.high), i);
+		if (a->projects) {
+			struct pair16 u = pairs_u(a, row, i, count);
+
+			if (a->layer)
+				u = pair16_sub(u, pair16_set(row->mean_u));
+			pairs_add(&cross, pair16_mul(u, c), i);
+		}
+	});
+	row->m = pair_div(pairs_total(&square), n);
+	curved = row->m.high != 0;
+	root = pair_sqrt(spec->placement == NC_INSIDE_SQRT ? pair_add(row->m, epsilon) : row->m);
+	row->r = root;
+	if (spec->placement == NC_OUTSIDE_SQRT)
+		row->r = pair_add(root, epsilon);
+	if (spec->placement == NC_CLAMP && pairs_clamped(root, spec->epsilon)) {
+		row->r = epsilon;
+		curved = false;
+	}
+	row->inverse = pair_div((struct pair){1, 0}, row->r);
+	row->k = (struct pair){0, 0};
+	if (a->projects) {
+		struct pair sum = pairs_total(&cross);
+
+		if (curved)
+			row->k = pair_div(sum, pair_mul(n, pair_mul(root, row->r)));
+		row->good = isfinite(sum.high);
+	}
+}
+
+/* x̂ as the gain multiplies it. */
+INLINE struct pair16 pairs_xhat(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
+{
+	struct pair16 xhat = pair16_mul(pairs_centre(a, row, i, count), pair16_set(row->inverse));
+
+	if (a->job->spec->xhat_dtype == NC_FLOAT64)
+		return xhat;
+	return pairs_plain(f64_round(round_to_odd(xhat.high, xhat.low), a->xhat));
+}
+
+/* v, or where v is 0 a zero with the sign of `like`. */
+INLINE f64x16 pairs_signed(f64x16 v, f64x16 like)
+{
+	return f64_or(v, f64_and(f64_and(like, i64_set(INT64_MIN)), f64_equal(v, f64_set(0))));
+}
+
+/* y_i = g_i x̂_i + b_i */
+INLINE void pairs_forward(const struct pairs *a, const struct pairs_row *row, double *y)
+{
+	const double *gain = a->job->gain.values, *bias = a->job->bias.values;
+	bool plain = a->job->spec->xhat_dtype == NC_FLOAT64;
+
+	ROW_BLOCKS(a->n, {
+		struct pair16 v = plain ? pairs_centre(a, row, i, count) : pairs_xhat(a, row, i, count);
+		f64x16 like = v.high;
+
+		if (gain) {
+			f64x16 g = f64_load(gain + row->param + i, count);
+
+			v = pair16_scale(v, g);
+			like = f64_mul(like, g);
+		}
+		if (plain)
+			v = pair16_mul(v, pair16_set(row->inverse));
+		v.high = pairs_signed(v.high, like);
+		if (bias)
+			v = pair16_add(v, pairs_plain(f64_load(bias + row->param + i, count)));
+		f64_store(y + i, v.high, count);
+	});
+}
+
+/* (P u)_i = (u_i − ū − c_i k) / r, for a jvp times g_i. */
+INLINE void pairs_project(const struct pairs *a, const struct pairs_row *row, double *out)
+{
+	const double *gain = a->job->gained ? NULL : a->job->gain.values;
+
+	ROW_BLOCKS(a->n, {
+		struct pair16 u = pairs_u(a, row, i, count), c = pairs_centre(a, row, i, count);
+
+		if (a->layer)
+			u = pair16_sub(u, pair16_set(row->mean_u));
+		u = pair16_sub(u, pair16_mul(c, pair16_set(row->k)));
+		u = pair16_mul(u, pair16_set(row->inverse));
+		if (gain)
+			u = pair16_scale(u, f64_load(gain + row->param + i, count));
+		f64_store(out + i, u.high, count);
+	});
+}
+
+/* sum += v, or = v; the low parts stand `apart` numbers behind. */
+INLINE void pairs_gather(double *sum, size_t apart, struct pair16 v, bool set, unsigned count)
+{
+	if (!set)
+		v = pair16_add((struct pair16){f64_load(sum, count), f64_load(sum + apart, count)}, v);
+	f64_store(sum, v.high, count);
+	f64_store(sum + apart, v.low, count);
+}
+
+/* dgain += dy ⊙ x̂, dbias += dy; set instead in the first row of a block. */
+INLINE void pairs_params(const struct pairs *a, const struct pairs_row *row, size_t sums, bool first)
+{
+	const struct norm_job *job = a->job;
+	size_t apart = job->period * a->n;
+
+	ROW_BLOCKS(a->n, {
+		f64x16 u = f64_load(row->u + i, count);
+
+		if (job->dgain)
+			pairs_gather(job->dgain + sums + i, apart, pair16_scale(pairs_xhat(a, row, i, count), u), first, count);
+		if (job->dbias)
+			pairs_gather(job->dbias + sums + i, apart, pairs_plain(u), first, count);
+	});
+}
+
+/* Third stage: every output of one row. */
+INLINE void pairs_outputs(const struct pairs *a, const struct pairs_row *row, size_t index)
+{
+	const struct norm_job *job = a->job;
+	size_t start = index * a->n, rows = NORM_JOB_BLOCK * job->period;
+	size_t sums = (index / rows * 2 * job->period + index % job->period) * a->n;
+
+	if (job->divisor)
+		((double *)job->divisor)[index] = row->r.high;
+	if (job->mean)
+		((double *)job->mean)[index] = row->mean.high;
+	if (job->variance)
+		((double *)job->variance)[index] = row->m.high;
+	if (job->xhat)
+		ROW_BLOCKS(a->n, {
+			f64x16 like = pairs_centre(a, row, i, count).high;
+
+			f64_store((double *)job->xhat + start + i, pairs_signed(pairs_xhat(a, row, i, count).high, like), count);
+		});
+	if (a->projects) {
+		if (job->projected)
+			pairs_project(a, row, (double *)job->projected + start);
+		if (job->dgain || job->dbias)
+			pairs_params(a, row, sums, index % rows < job->period);
+	}
+	if (job->y)
+		pairs_forward(a, row, (double *)job->y + start);
+}
+
+INLINE void pairs_rows(struct pairs a, size_t first, size_t end)
+{
+	const struct norm_job *job = a.job;
+
+	for (size_t index = first; index < end; index++) {
+		struct pairs_row row = {
+			.x = (const double *)job->x + index * a.n,
+			.u = a.projects ? (const double *)job->u + index * a.n : NULL,
+			.param = index % job->period * a.n,
+			.good = true,
+		};
+		struct pairs_range range;
+
+		if (job->slow[index] == NORM_JOB_LEFT)
+			continue;
+		if (!pairs_means(&a, &row, &range)) {
+			job->slow[index] = NORM_JOB_LEFT;
+			continue;
+		}
+		pairs_centred(&a, &row);
+		/*
+		 * Without an epsilon a row of equal values has no value: whether they are equal to the last bit is
+		 * for wide arithmetic to say.
+		 */
+		if (job->spec->epsilon == 0 && !(row.m.high > 0x1p-90 * NORM_JOB_LEAST))
+			row.good = false;
+		if (a.layer && job->spec->epsilon == 0) {
+			double most = 0, lanes[LANES];
+
+			f64_store(lanes, range.most, LANES);
+			for (int i = 0; i < LANES; i++)
+				most = lanes[i] > most ? lanes[i] : most;
+			row.good = row.good && row.m.high > 0x1p-90 * most * most;
+		}
+		if (row.good && isfinite(row.m.high))
+			pairs_outputs(&a, &row, index);
+		else
+			job->slow[index] = NORM_JOB_LEFT;
+	}
+}
+
+/* As in norm_narrow.h: variants where the registers are wide, one body that looks at its flags where they are not. */
+#if WIDTH > 2
+#define PAIRS_VARIANT(suffix, is_layer, has_u) \
+	static __attribute__((noinline)) void pairs_##suffix(const struct pairs *a, size_t first, size_t end) \
+	{ \
+		struct pairs variant = *a; \
+\
+		variant.layer = is_layer; \
+		variant.projects = has_u; \
+		pairs_rows(variant, first, end); \
+	}
+PAIRS_VARIANT(rms, false, false)
+PAIRS_VARIANT(rms_vjp, false, true)
+PAIRS_VARIANT(layer, true, false)
+PAIRS_VARIANT(layer_vjp, true, true)
+#endif
+
+static void norm_pairs(const struct norm_job *job, size_t first, size_t end)
+{
+	struct pairs a = {
+		.layer = job->spec->kind == NC_LAYERNORM,
+		.projects = job->u,
+		.job = job,
+		.xhat = rounding_to(job->spec->xhat_dtype),
+		.n = job->features,
+	};
+
+#if WIDTH > 2
+	static void (*const variants[2][2])(const struct pairs *, size_t, size_t) = {
+		{pairs_rms, pairs_rms_vjp}, {pairs_layer, pairs_layer_vjp}};
+	variants[a.layer][a.projects](&a, first, end);
+#else
+	pairs_rows(a, first, end);
+#endif
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* float64 rounded once to a narrower dtype, to nearest, ties to even, subnormals included. */
+#ifndef KERNELS_ROUNDING_H
+#define KERNELS_ROUNDING_H
+
+#include "core/dtype.h"
+#include "simd.h"
+
+/*
+ * Adding 1.5 · 2^(e + 53 − p) to a number of exponent e makes the addition itself round to p bits; below the smallest
+ * normal exponent the unit stays. Valid for magnitudes below 2^970.
+ */
+struct rounding {
+	double least; /* the smallest normal value */
+	double magic; /* 1.5 · 2^(53 − p) */
+	double max;
+	double half;  /* half a unit of the last place of 1: 2^-p */
+};
+
+INLINE struct rounding rounding_to(enum nc_dtype dtype)
+{
+	return (struct rounding){ldexp(1, nc_dtype_min_exponent(dtype)), ldexp(1.5, 53 - nc_dtype_mantissa_bits(dtype)),
+	                         nc_dtype_max(dtype), ldexp(1, -nc_dtype_mantissa_bits(dtype))};
+}
+
+INLINE f64x16 f64_round(f64x16 a, struct rounding to)
+{
+	f64x16 power = f64_and(a, i64_set(0x7ff0000000000000)), sign = f64_and(a, i64_set(INT64_MIN));
+	f64x16 magic = f64_mul(f64_max(power, f64_set(to.least)), f64_set(to.magic));
+	f64x16 rounded = f64_abs(f64_sub(f64_add(a, magic), magic));
+
+	rounded = f64_select(f64_less_equal(rounded, f64_set(to.max)), rounded, f64_set((double)INFINITY));
+	return f64_or(rounded, sign);
+}
+
+/*
+ * Lanes whose rounding the errors of a are enough to change: those within `error`·|a| of halfway between two values of
+ * the dtype. Halfway itself is among them, since it may be exact or not.
+ */
+INLINE i64x16 f64_doubtful(f64x16 a, struct rounding to, double error)
+{
+	f64x16 power = f64_max(f64_and(a, i64_set(0x7ff0000000000000)), f64_set(to.least));
+	f64x16 magic = f64_mul(power, f64_set(to.magic)), rounded = f64_sub(f64_add(a, magic), magic);
+	f64x16 off = f64_sub(f64_abs(f64_sub(a, rounded)), f64_mul(power, f64_set(to.half)));
+
+	return f64_less_equal(f64_abs(off), f64_mul(f64_abs(a), f64_set(error)));
+}
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * What the norm kernels are told of one call: pointers to whole arrays, of which they do the rows [first, end).
+ *
+ * Two kernels share it. norm_narrow computes in float64 and takes float32, bfloat16 and float16 (stored as float);
+ * norm_pairs computes in pairs of float64 and takes float64. A row whose magnitudes the kernel cannot hold, that is not
+ * finite or that has no value is marked NORM_JOB_LEFT in `slow` and left alone; so is one that was marked so before. A row of
+ * which an output lies so near to halfway between two values that the kernel's own errors could decide its rounding is
+ * done, and marked NORM_JOB_DOUBTFUL.
+ */
+#ifndef NORMCORE_NORM_JOB_H
+#define NORMCORE_NORM_JOB_H
+
+#include "norm.h"
+
+/*
+ * Magnitudes that norm_pairs takes: no product of the formulas leaves the range in which Dekker's products are exact.
+ * Parameters of either kernel keep to it too.
+ */
+#define NORM_JOB_LEAST 0x1p-100
+#define NORM_JOB_MOST 0x1p+100
+
+/* A gain or bias made ready: offset added. */
+struct norm_param {
+	const float *narrow;  /* period × features, or NULL */
+	const double *values; /* the same, when narrow is NULL; both NULL: absent */
+};
+
+struct norm_job {
+	const struct nc_norm_spec *spec;
+	size_t features, period;
+	struct norm_param gain, bias;
+
+	/*
+	 * rows × features in the storage of spec->dtype. With `update`, the input is skip·x + scale·update (rounded to
+	 * the dtype when round_sum), and the vjp is not written to dx but added to dy_sum and left in `gradient`.
+	 */
+	const void *x;
+
+	const void *u;   /* dy or tangent, or NULL */
+	bool gained;     /* the vjp: u is dy; else the jvp: u is the tangent */
+	void *projected; /* dx or jvp */
+
+	void *y, *xhat, *divisor, *mean, *variance; /* each may be NULL */
+
+	/*
+	 * Sums over each `block` of period·NORM_JOB_BLOCK rows, which starts at a multiple of that: period × features
+	 * doubles of dgain and of dbias a block (norm_pairs: as many again of their low parts, after the high ones).
+	 */
+	double *dgain, *dbias;
+
+	unsigned char *slow; /* rows */
+};
+
+enum { NORM_JOB_BLOCK = 16, NORM_JOB_LEFT = 1, NORM_JOB_DOUBTFUL = 2 };
+
+#endif
