@@ -67,7 +67,7 @@ static bool agree(enum nc_dtype dtype, double a, double b, double terms)
 {
 	double unit = ldexp(fmax(fabs(a), fabs(b)), 1 - nc_dtype_mantissa_bits(dtype));
 
-	return fabs(a - b) <= unit || fabs(a - b) <= terms * (dtype == NC_FLOAT64 ? 0x1p-97 : 0x1p-44);
+	return a == b || fabs(a - b) <= unit || fabs(a - b) <= terms * (dtype == NC_FLOAT64 ? 0x1p-97 : 0x1p-44);
 }
 
 /* With s = 1 and update = 0 the fused norm is nc_norm, though each goes its own way to it. */
