@@ -13,10 +13,10 @@ static const char *const placement_names[] = {
 struct raw {
 	struct norm_fields *norm;
 	json_t *epsilon;
-	struct tensor_field gain, gamma, weight, bias, beta;
+	struct norm_params params;
 };
 
-static bool find_convention(struct call *call, json_t *object, const struct path *path, struct norm_fields *norm)
+bool norm_convention_read(struct call *call, json_t *object, const struct path *path, const struct nc_convention **convention)
 {
 	json_t *node = json_object_get(object, "convention");
 	const struct path at = {.up = path, .key = "convention"};
@@ -27,8 +27,8 @@ static bool find_convention(struct call *call, json_t *object, const struct path
 		return true;
 	if (!json_is_string(node))
 		return node_fail(call, node, &at, "the name of a convention");
-	norm->convention = nc_convention_find(json_string_value(node));
-	if (norm->convention)
+	*convention = nc_convention_find(json_string_value(node));
+	if (*convention)
 		return true;
 	for (const struct nc_convention *c; n + 1 < sizeof names / sizeof *names && (c = nc_convention_at(n)); n++)
 		names[n] = c->name;
@@ -61,6 +61,16 @@ static bool find_kind(struct call *call, json_t *object, const struct path *path
 	return true;
 }
 
+#define AT(member) offsetof(struct norm_params, member)
+const struct field norm_params_rows[NORM_PARAMS_COUNT] = {
+	{ROW("gain", FIELD_TENSOR_OR_NUMBER, AT(gain)), .dtype = AS_PARAM_DTYPE},
+	{ROW("gamma", FIELD_TENSOR_OR_NUMBER, AT(gamma)), .dtype = AS_PARAM_DTYPE},
+	{ROW("weight", FIELD_TENSOR_OR_NUMBER, AT(weight)), .dtype = AS_PARAM_DTYPE},
+	{ROW("bias", FIELD_TENSOR_OR_NUMBER, AT(bias)), .dtype = AS_PARAM_DTYPE},
+	{ROW("beta", FIELD_TENSOR_OR_NUMBER, AT(beta)), .dtype = AS_PARAM_DTYPE},
+};
+#undef AT
+
 /* Exactly one of the names, or none, may be given. */
 static bool choose(struct call *call, const struct path *path, const char *const *names, const struct tensor_field *const *fields,
                    size_t count, struct tensor_field *out, const char **name)
@@ -77,6 +87,15 @@ static bool choose(struct call *call, const struct path *path, const char *const
 		*name = names[i];
 	}
 	return true;
+}
+
+bool norm_params_choose(struct call *call, const struct path *path, const struct norm_params *params, struct norm_fields *out)
+{
+	static const char *const gain_names[] = {"gain", "gamma", "weight"}, *const bias_names[] = {"bias", "beta"};
+	const struct tensor_field *gains[] = {&params->gain, &params->gamma, &params->weight}, *biases[] = {&params->bias, &params->beta};
+
+	return choose(call, path, gain_names, gains, 3, &out->gain, &out->gain_name) &&
+	       choose(call, path, bias_names, biases, 2, &out->bias, &out->bias_name);
 }
 
 static bool read_epsilon(struct call *call, json_t *node, const struct path *path, double *epsilon)
@@ -106,19 +125,15 @@ static bool read_raw(struct call *call, json_t *object, const struct path *path,
 	};
 	static const struct field raw_rows[] = {
 		{ROW("epsilon", FIELD_NODE, RAW(epsilon))},
-		{ROW("gain", FIELD_TENSOR_OR_NUMBER, RAW(gain)), .dtype = AS_PARAM_DTYPE},
-		{ROW("gamma", FIELD_TENSOR_OR_NUMBER, RAW(gamma)), .dtype = AS_PARAM_DTYPE},
-		{ROW("weight", FIELD_TENSOR_OR_NUMBER, RAW(weight)), .dtype = AS_PARAM_DTYPE},
-		{ROW("bias", FIELD_TENSOR_OR_NUMBER, RAW(bias)), .dtype = AS_PARAM_DTYPE},
-		{ROW("beta", FIELD_TENSOR_OR_NUMBER, RAW(beta)), .dtype = AS_PARAM_DTYPE},
 	};
 	static const struct field axes_rows[] = {{ROW("axes", FIELD_NODE, AT(axes))}};
 	static const struct field kind_rows[] = {{ROW("kind", FIELD_KNOWN, 0)}};
 #undef AT
 #undef RAW
 	enum { MOST = 8 };
-	struct fields tables[MOST] = {FIELDS(rows, raw->norm), FIELDS(raw_rows, raw)};
-	size_t n = 2;
+	struct fields tables[MOST] = {
+		FIELDS(rows, raw->norm), FIELDS(raw_rows, raw), {norm_params_rows, NORM_PARAMS_COUNT, &raw->params}};
+	size_t n = 3;
 
 	if (use != NORM_LAST_AXIS)
 		tables[n++] = (struct fields)FIELDS(axes_rows, raw->norm);
@@ -137,7 +152,7 @@ bool norm_fields_read(struct call *call, json_t *object, const struct path *path
 	*out = (struct norm_fields){.kind = kind, .epsilon = 1e-5, .groups = 1};
 	if (!json_is_object(object))
 		return node_fail(call, object, path, "a norm: an object with kind");
-	if (!find_convention(call, object, path, out) || !find_kind(call, object, path, use, out))
+	if (!norm_convention_read(call, object, path, &out->convention) || !find_kind(call, object, path, use, out))
 		return false;
 	if (out->convention) {
 		out->epsilon = out->convention->machine ? nc_dtype_machine_epsilon(call->dtype) : out->convention->epsilon;
@@ -148,10 +163,7 @@ bool norm_fields_read(struct call *call, json_t *object, const struct path *path
 		return false;
 	if (raw.epsilon && !read_epsilon(call, raw.epsilon, path, &out->epsilon))
 		return false;
-	static const char *const gain_names[] = {"gain", "gamma", "weight"}, *const bias_names[] = {"bias", "beta"};
-	const struct tensor_field *gains[] = {&raw.gain, &raw.gamma, &raw.weight}, *biases[] = {&raw.bias, &raw.beta};
-	if (!choose(call, path, gain_names, gains, 3, &out->gain, &out->gain_name) ||
-	    !choose(call, path, bias_names, biases, 2, &out->bias, &out->bias_name))
+	if (!norm_params_choose(call, path, &raw.params, out))
 		return false;
 	if (out->kind == NC_RMSNORM && out->bias.given) {
 		const struct path at = {.up = path, .key = out->bias_name};

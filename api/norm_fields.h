@@ -34,6 +34,19 @@ struct norm_fields {
 bool norm_fields_read(struct call *call, json_t *object, const struct path *path, const char *what, enum norm_use use,
                       enum nc_norm_kind kind, const struct fields *more, size_t more_count, struct norm_fields *out);
 
+/* The parts of it that other requests take too: gain and bias under their several names, and the convention. */
+struct norm_params {
+	struct tensor_field gain, gamma, weight, bias, beta;
+};
+enum { NORM_PARAMS_COUNT = 5 };
+extern const struct field norm_params_rows[];   /* offsets in struct norm_params */
+
+/* Sets gain and bias of out; two names of one of them at once are an error. */
+bool norm_params_choose(struct call *call, const struct path *path, const struct norm_params *params, struct norm_fields *out);
+
+/* The convention that the object names; unchanged where it names none. */
+bool norm_convention_read(struct call *call, json_t *object, const struct path *path, const struct nc_convention **convention);
+
 /* How x of this shape is normalized; checks axes, groups, and the shapes of gain and bias. */
 bool norm_layout(struct call *call, const struct norm_fields *norm, const struct path *path, const size_t *shape,
                  unsigned rank, struct nc_layout *layout);

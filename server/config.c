@@ -250,11 +250,19 @@ size_t config_settings(const struct config *config, struct api_setting settings[
 	return count;
 }
 
+size_t config_arena_bytes(const struct config *config)
+{
+	return 4 * config->max_body + 128 * config->max_elements + 4 * config->max_answer + ((size_t)64 << 20);
+}
+
 void config_help(FILE *out)
 {
 	fputs("normd computes RMSNorm, LayerNorm, residual additions and residual blocks over HTTP.\n\n"
 	      "  normd [FLAG]...           run the daemon until SIGTERM or SIGINT\n"
-	      "  normd healthcheck         exit status 0 when the daemon at --listen answers, else 1\n\n",
+	      "  normd healthcheck         exit status 0 when the daemon at --listen answers, else 1\n"
+	      "  normd call PATH [FILE]    answer one request without a socket: the JSON of FILE (-: standard input), or a GET;\n"
+	      "                            exit status 1 when the answer is an error\n"
+	      "  normd diagnose FILE       the same as normd call /diagnose FILE\n\n",
 	      out);
 	for (size_t i = 0; i < CONFIG_ROWS; i++) {
 		char name[64];

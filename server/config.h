@@ -45,6 +45,9 @@ void config_free(struct config *config);
 /* The numeric settings as /version lists them; returns how many were written, at most CONFIG_ROWS. */
 size_t config_settings(const struct config *config, struct api_setting settings[CONFIG_ROWS]);
 
+/* Addresses for one request: its body, its numbers read and computed, its answer. They cost nothing until touched. */
+size_t config_arena_bytes(const struct config *config);
+
 /* Writes the list of flags, grown from the table. */
 void config_help(FILE *out);
 

@@ -420,12 +420,6 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 
 /* --- start and stop --------------------------------------------------------------------------------------------------- */
 
-/* Addresses for one request: its body, its numbers read and computed, its answer. They cost nothing until touched. */
-static size_t arena_bytes(const struct config *config)
-{
-	return 4 * config->max_body + 128 * config->max_elements + 4 * config->max_answer + ((size_t)64 << 20);
-}
-
 /* Whether the system grants a request its addresses, which limits set too high would ask too many of. */
 static bool memory_suffices(struct http *http)
 {
@@ -460,7 +454,7 @@ struct http *http_start(const struct config *config, struct api *api)
 	if (getrandom(&http->id_seed, sizeof http->id_seed, 0) != sizeof http->id_seed)
 		http->id_seed = nanoseconds();
 	http->jobs = jobs_create((unsigned)config->threads, config->queue);
-	http->exchanges = exchanges_create(arena_bytes(config), config->keep_memory);
+	http->exchanges = exchanges_create(config_arena_bytes(config), config->keep_memory);
 	http->connections = connections_create(config->max_connections, config->timeout * 1000);
 	http->lingering = linger_create();
 	http->exhausted = MHD_create_response_from_buffer(sizeof exhausted - 1, exhausted, MHD_RESPMEM_PERSISTENT);

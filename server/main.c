@@ -1,5 +1,6 @@
 /* normd: reads its settings, starts its parts, accepts connections, and ends in order when told to. */
 #include "address.h"
+#include "command.h"
 #include "config.h"
 #include "connections.h"
 #include "healthcheck.h"
@@ -234,8 +235,9 @@ int main(int argc, char **argv)
 	struct config *config = &daemon.config;
 	char error[CONFIG_ERROR_MAX];
 	bool health = argc > 1 && strcmp(argv[1], "healthcheck") == 0;
+	int words = health ? 1 : command_words(argc, argv);
 
-	if (!config_read(config, argc - health, (const char *const *)argv + health, (const char *const *)environ, error))
+	if (!config_read(config, argc - words, (const char *const *)argv + words, (const char *const *)environ, error))
 		return fail("%s", error);
 	if (!nc_isa_select(config->isa))
 		return fail("--isa: \"%s\" is no instruction set that this build has and this processor runs", config->isa);
@@ -248,6 +250,8 @@ int main(int argc, char **argv)
 		print_version();
 		return EXIT_SUCCESS;
 	}
+	if (words && !health)
+		return command_run(config, words, argv);
 	if (!address_read(config->listen, &daemon.address))
 		return fail("--listen: \"%s\" is not HOST:PORT, [IPV6]:PORT or :PORT", config->listen);
 	if (health)
