@@ -22,7 +22,11 @@
 #include <arm_neon.h>
 #endif
 
+#ifdef KERNEL_ISA_scalar
+#define INLINE static inline __attribute__((unused)) /* 16 copies of everything are the compiler's time, for nobody's speed */
+#else
 #define INLINE static inline __attribute__((always_inline, unused))
+#endif
 
 enum { LANES = 16 };
 
