@@ -31,7 +31,7 @@ say = $(if $(filter 1,$(V)),,@echo "  $(1)	$(2)")
 # --- sources: a folder's files are its parts ---------------------------------------------------------------------
 
 # Compiled once per instruction set, with -DKERNEL_ISA=name; everything else once, for the baseline.
-ISA_SOURCES := $(wildcard core/kernels/kernels*.c api/kernels/*.c)
+ISA_SOURCES := $(wildcard core/kernels/kernels*.c api/json/kernels/*.c)
 MACHINE     := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
 ISAS        := scalar $(if $(filter x86_64,$(MACHINE)),sse2 avx2 avx512) $(if $(filter aarch64,$(MACHINE)),neon)
 ISA_FLAGS_scalar := -fno-tree-vectorize -fno-tree-slp-vectorize
@@ -42,8 +42,8 @@ ISA_FLAGS_avx512 := $(ISA_FLAGS_avx2) -mavx512f -mavx512cd -mavx512dq -mavx512bw
 ISA_FLAGS_neon   :=
 
 isa_objects = $(foreach i,$(ISAS),$(patsubst %.c,$(B)/%.$(i).o,$(filter $(1)/%,$(ISA_SOURCES))))
-CORE_O   := $(patsubst %.c,$(B)/%.o,$(wildcard core/*.c)) $(call isa_objects,core)
-API_O    := $(patsubst %.c,$(B)/%.o,$(wildcard api/*.c)) $(call isa_objects,api)
+CORE_O   := $(patsubst %.c,$(B)/%.o,$(wildcard core/*.c core/block/*.c core/diagnose/*.c)) $(call isa_objects,core)
+API_O    := $(patsubst %.c,$(B)/%.o,$(wildcard api/*.c api/json/*.c)) $(call isa_objects,api)
 SERVER_O := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c)))
 SUPPORT_O := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c tests/reference/*.c))
 TESTS    := $(patsubst %.c,$(B)/%,$(wildcard tests/core/test_*.c tests/kernels/test_*.c tests/api/test_*.c tests/server/test_*.c tests/e2e/test_*.c))
@@ -145,7 +145,7 @@ lint: ## no warning from gcc or clang, headers that stand alone, layers, shell s
 tests: $(TESTS) $(EXTRA_TESTS)
 
 # Every source read by the compiler with its warnings as errors, each kernel as each instruction set; nothing is built.
-SYNTAX := $(addprefix syntax/,$(filter-out $(ISA_SOURCES),$(wildcard core/*.c api/*.c server/*.c tests/*/*.c)) \
+SYNTAX := $(addprefix syntax/,$(filter-out $(ISA_SOURCES),$(wildcard core/*.c core/*/*.c api/*.c api/json/*.c api/json/kernels/*.c server/*.c tests/*/*.c)) \
             $(foreach i,$(ISAS),$(ISA_SOURCES:.c=.$(i))))
 .PHONY: syntax $(SYNTAX)
 syntax: $(SYNTAX)
@@ -157,7 +157,7 @@ $(foreach i,$(ISAS),$(eval $(ISA_SOURCES:%.c=syntax/%.$(i)): ; \
 
 headers: ## compile each header alone
 	@for h in $$(git ls-files 'core/*.h' 'api/*.h' 'server/*.h' 'tests/*.h'); do \
-		case $$h in core/kernels/*|api/kernels/*|*/tables/*) continue ;; esac; \
+		case $$h in core/kernels/*|api/json/kernels/*|*/tables/*) continue ;; esac; \
 		$(CC) -std=gnu11 $(WARN) -Wno-unused-function -I. -D_GNU_SOURCE -fsyntax-only -x c $$h || exit 1; done
 
 sanitize: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer

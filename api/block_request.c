@@ -6,7 +6,7 @@
 
 static const char *const placement_names[] = {
 #define PLACEMENT(NAME, text) text,
-#include "core/placement.def"
+#include "core/block/placement.def"
 #undef PLACEMENT
     NULL};
 

@@ -5,7 +5,7 @@
 #include "fields.h"
 #include "norm_fields.h"
 
-#include "core/block.h"
+#include "core/block/block.h"
 
 /* A norm of a sublayer, for its meta too. */
 struct block_norm_fields {

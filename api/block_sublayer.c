@@ -7,17 +7,17 @@
 
 static const char *const kind_names[] = {
 #define FUNCTION(NAME, text, table) text,
-#include "core/function.def"
+#include "core/block/function.def"
 #undef FUNCTION
     NULL};
 static const char *const activation_names[] = {
 #define ACTIVATION(NAME, text) text,
-#include "core/activation.def"
+#include "core/block/activation.def"
 #undef ACTIVATION
     NULL};
 static const char *const scheme_names[] = {
 #define SCHEME(NAME, text) text,
-#include "core/scheme.def"
+#include "core/block/scheme.def"
 #undef SCHEME
     NULL};
 

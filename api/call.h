@@ -3,7 +3,7 @@
 #define API_CALL_H
 
 #include "api.h"
-#include "json_lift.h"
+#include "json/json_lift.h"
 #include "problem.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 #include "endpoints.h"
 
 #include "fields.h"
-#include "json_tree.h"
+#include "json/json_tree.h"
 #include "nearest.h"
 #include "core/isa.h"
 

@@ -4,7 +4,7 @@
 
 #include "call.h"
 
-#include "core/diagnose.h"
+#include "core/diagnose/diagnose.h"
 
 /* Everything that a sentence may need. */
 struct explain {

@@ -4,7 +4,7 @@
 #ifndef API_PROBLEM_H
 #define API_PROBLEM_H
 
-#include "json_write.h"
+#include "json/json_write.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 #include "tensor_field.h"
 
 #include "fields.h"
-#include "json_number.h"
-#include "json_text.h"
+#include "json/json_number.h"
+#include "json/json_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "core/arena.h"
 #include "core/pool.h"
 #include "core/tensor.h"
-#include "json_number.h"
+#include "json/json_number.h"
 
 struct tensor_text {
 	const struct nc_tensor *tensor;

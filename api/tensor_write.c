@@ -1,6 +1,6 @@
 #include "tensor_write.h"
 
-#include "base64.h"
+#include "json/base64.h"
 #include "tensor_field.h"
 #include "tensor_text.h"
 

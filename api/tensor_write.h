@@ -3,7 +3,7 @@
 #define API_TENSOR_WRITE_H
 
 #include "call.h"
-#include "json_number.h"
+#include "json/json_number.h"
 
 /*
  * One output of an endpoint. group: the object that it stands in ("stats"), or NULL for the answer itself; outputs of

@@ -1,6 +1,6 @@
 #include "text.h"
 
-#include "json_number.h"
+#include "json/json_number.h"
 
 #include <math.h>
 #include <string.h>

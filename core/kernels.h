@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "isa.h"
-#include "matrix.h"
+#include "block/matrix.h"
 #include "norm_job.h"
 
 struct kernels {

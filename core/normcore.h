@@ -3,7 +3,7 @@
 #define NORMCORE_H
 
 #include "arena.h"
-#include "block.h"
+#include "block/block.h"
 #include "compare.h"
 #include "conventions.h"
 #include "dtype.h"

@@ -29,7 +29,9 @@ complain "libnormapi needs" \
 for f in $(git ls-files 2>/dev/null '*.c' '*.h' '*.sh' '*.js' '*.css'); do
 	case $f in */tables/* | *_table*) continue ;; esac
 	n=$(wc -l <"$f")
-	[ "$n" -le 520 ] || complain "over about 500 lines" "$f: $n"
+	most=520
+	case $f in tests/*) most=600 ;; esac # cases, one after the other
+	[ "$n" -le $most ] || complain "over about 500 lines" "$f: $n"
 done
 complain "the same file name twice" \
 	"$(git ls-files '*.c' 2>/dev/null | sed 's|.*/||' | sort | uniq -d)"

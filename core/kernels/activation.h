@@ -6,7 +6,7 @@
 #ifndef KERNELS_ACTIVATION_H
 #define KERNELS_ACTIVATION_H
 
-#include "core/activation.h"
+#include "core/block/activation.h"
 #include "elementary.h"
 
 struct curve {

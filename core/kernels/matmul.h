@@ -8,7 +8,7 @@
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H
 
-#include "core/matrix.h"
+#include "core/block/matrix.h"
 #include "simd.h"
 
 /* As many accumulators as the registers hold beside one row of B and a product. */

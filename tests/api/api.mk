@@ -1,8 +1,8 @@
 .PHONY: tables
 tables: ## print the codec's table of powers of ten anew
-	$(Q)mkdir -p $(B)/api/tables
-	$(Q)$(CC) $(OUR_C) -o $(B)/api/tables/powers_of_ten api/tables/powers_of_ten.c
-	$(Q)$(B)/api/tables/powers_of_ten > api/powers_of_ten.inc
+	$(Q)mkdir -p $(B)/api/json/tables
+	$(Q)$(CC) $(OUR_C) -o $(B)/api/json/tables/make_powers_of_ten api/json/tables/make_powers_of_ten.c
+	$(Q)$(B)/api/json/tables/make_powers_of_ten > api/json/powers_of_ten.inc
 
 .PHONY: test-float32-all test-float64-billion
 test-float32-all: $(B)/tests/api/shortest_many ## every one of the 2^32 float32 values: written shortest, nearest, read back

@@ -1,5 +1,5 @@
 /* base64 against RFC 4648's own examples, against itself at every length, and what it must refuse. */
-#include "api/base64.h"
+#include "api/json/base64.h"
 #include "tests/support/suite.h"
 
 #include <stdlib.h>

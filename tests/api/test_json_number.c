@@ -1,5 +1,5 @@
 /* The number codec by cases: grammar, rounding of every dtype, the form of what is written. */
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * Lists: every instruction set against a plain reader written here (strtod in the C locale for the values, MPFR for what strtod
  * has no type for), on random lists of all forms of numbers, white space and faults, each ending at an unreadable page.
  */
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 #include "core/isa.h"
 #include "tests/support/suite.h"
 

@@ -2,8 +2,8 @@
  * Rounding at its hardest: numbers of 1 to 800 digits, exact midpoints between neighbours of every dtype with a digit more or
  * less at their far end, the table of powers of ten against GMP, and node's printing where node is installed.
  */
-#include "api/json_number.h"
-#include "api/powers_of_ten.h"
+#include "api/json/json_number.h"
+#include "api/json/powers_of_ten.h"
 #include "tests/support/suite.h"
 
 #include <gmp.h>

@@ -1,5 +1,5 @@
 /* The writer: random and special values of every kind, shortest and nearest, the same text on every instruction set. */
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 #include "core/isa.h"
 #include "tests/support/shortest_check.h"
 #include "tests/support/suite.h"

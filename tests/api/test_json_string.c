@@ -1,5 +1,5 @@
 /* Strings that are sound, and the first byte at fault of those that are not. */
-#include "api/json_string.h"
+#include "api/json/json_string.h"
 #include "tests/support/suite.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The writer: commas, indentation, escapes, growth, and what it does without memory. */
-#include "api/json_write.h"
+#include "api/json/json_write.h"
 #include "tests/support/suite.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* The lift on its own: what becomes of numbers, what stays, and where faults are found. */
 #include "api/call.h"
-#include "api/json_lift.h"
+#include "api/json/json_lift.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

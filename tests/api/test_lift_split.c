@@ -3,7 +3,7 @@
  * errors at the same bytes, whatever the text, the cuts and the number of threads.
  */
 #include "api/call.h"
-#include "api/json_lift.h"
+#include "api/json/json_lift.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Tensors on their way through: forms, dtypes, rounding on entry, non-finite values, ranks, empty ones. */
-#include "api/base64.h"
+#include "api/json/base64.h"
 #include "core/dtype.h"
 #include "tests/support/api_client.h"
 #include "tests/support/suite.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/block.h"
+#include "core/block/block.h"
 #include "core/isa.h"
 #include "core/kernels.h"
 

@@ -4,7 +4,7 @@
  * bench_codec [numbers...]: default 262144 and 4194304. Data sets: float32 (standard normal), float64 (standard normal), short
  * (three decimals within ±10), and, for what is not everyday, float32 of random bits and float64 of random bits.
  */
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 #include "core/isa.h"
 #include "peers/codec_peers.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/block.h"
+#include "core/block/block.h"
 #include "tests/reference/slow_block.h"
 #include "tests/support/random_block.h"
 #include "tests/support/suite.h"

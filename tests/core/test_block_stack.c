@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/block.h"
-#include "core/init.h"
+#include "core/block/block.h"
+#include "core/block/init.h"
 #include "core/isa.h"
-#include "core/magnitude.h"
+#include "core/block/magnitude.h"
 #include "tests/reference/slow_block.h"
 #include "tests/support/random_block.h"
 #include "tests/support/suite.h"

@@ -4,7 +4,7 @@
  *
  * The first byte chooses the dtype; the rest is the text, which is copied so that reading past its end is seen.
  */
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 #include "core/isa.h"
 
 #include <stdint.h>

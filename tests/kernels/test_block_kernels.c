@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/activation.h"
+#include "core/block/activation.h"
 #include "core/kernels.h"
 #include "tests/reference/slow_block.h"
 #include "tests/reference/slow_threefry.h"

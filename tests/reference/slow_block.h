@@ -1,11 +1,11 @@
 /*
  * A stack of blocks computed anew, slowly: long double dual numbers, one scalar at a time, the formulas as the contract
- * states them. Shares no code with core; knows only the description in core/block.h.
+ * states them. Shares no code with core; knows only the description in core/block/block.h.
  */
 #ifndef TESTS_SLOW_BLOCK_H
 #define TESTS_SLOW_BLOCK_H
 
-#include "core/block.h"
+#include "core/block/block.h"
 
 /* A value and its derivative along one direction. */
 struct dual {

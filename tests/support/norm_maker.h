@@ -6,7 +6,7 @@
 #ifndef TESTS_NORM_MAKER_H
 #define TESTS_NORM_MAKER_H
 
-#include "core/diagnose.h"
+#include "core/diagnose/diagnose.h"
 
 enum { MAKER_MOST = 1 << 19 };
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_RANDOM_BLOCK_H
 #define TESTS_RANDOM_BLOCK_H
 
-#include "core/block.h"
+#include "core/block/block.h"
 
 /* The same numbers for the same seed everywhere: xorshift64*. */
 extern uint64_t dice_state;

@@ -1,6 +1,6 @@
 #include "shortest_check.h"
 
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 
 #include <math.h>
 #include <stdio.h>

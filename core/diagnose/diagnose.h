@@ -12,9 +12,9 @@
 #ifndef NORMCORE_DIAGNOSE_H
 #define NORMCORE_DIAGNOSE_H
 
-#include "compare.h"
+#include "../compare.h"
 #include "hypothesis.h"
-#include "tensor.h"
+#include "../tensor.h"
 
 enum { NC_EXPLANATIONS = 5, NC_LAYOUTS = 32 };
 

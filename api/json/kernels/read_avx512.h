@@ -8,7 +8,7 @@
 #ifndef API_KERNELS_READ_AVX512_H
 #define API_KERNELS_READ_AVX512_H
 
-#include "api/json_scan.h"
+#include "api/json/json_scan.h"
 #include "scan_avx512.h"
 
 enum { EXACT_POWERS = 23 };

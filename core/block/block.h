@@ -16,7 +16,7 @@
 #define NORMCORE_BLOCK_H
 
 #include "activation.h"
-#include "norm.h"
+#include "../norm.h"
 
 #include <stdint.h>
 

@@ -12,7 +12,7 @@
  */
 #include "json_array_reader.h"
 
-#include "call.h"
+#include "../call.h"
 #include "json_number.h"
 #include "json_text.h"
 

@@ -2,7 +2,7 @@
 #ifndef API_KERNELS_JSON_KERNELS_H
 #define API_KERNELS_JSON_KERNELS_H
 
-#include "api/json_number.h"
+#include "api/json/json_number.h"
 
 struct json_kernels {
 	/*

@@ -1,6 +1,6 @@
 #include "json_tree.h"
 
-#include "call.h"
+#include "../call.h"
 #include "json_text.h"
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #ifndef API_KERNELS_READ_PLAIN_H
 #define API_KERNELS_READ_PLAIN_H
 
-#include "api/json_scan.h"
+#include "api/json/json_scan.h"
 
 static const char *read_list(const char *text, const char *end, enum nc_dtype dtype, void *out, size_t capacity,
                              size_t *count, bool *complete)

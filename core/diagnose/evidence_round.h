@@ -2,7 +2,7 @@
 #ifndef NORMCORE_EVIDENCE_ROUND_H
 #define NORMCORE_EVIDENCE_ROUND_H
 
-#include "dtype.h"
+#include "../dtype.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static inline double evidence_ulp(enum nc_dtype dtype, double value)
 		int least_exponent, bits;
 	} grids[NC_DTYPE_COUNT] = {
 #define DTYPE(NAME, text, wire_bytes, mantissa_bits, min_exponent, max_finite) [NC_##NAME] = {min_exponent, mantissa_bits},
-#include "dtype.def"
+#include "../dtype.def"
 #undef DTYPE
 	};
 	int64_t bits;

@@ -2,7 +2,7 @@
 #ifndef API_KERNELS_WRITE_PLAIN_H
 #define API_KERNELS_WRITE_PLAIN_H
 
-#include "api/json_put.h"
+#include "api/json/json_put.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #define NORMCORE_FUNCTION_H
 
 #include "block.h"
-#include "kernels.h"
+#include "../kernels.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef NORMCORE_MATRIX_H
 #define NORMCORE_MATRIX_H
 
-#include "pool.h"
+#include "../pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #ifndef NORMCORE_HYPOTHESIS_H
 #define NORMCORE_HYPOTHESIS_H
 
-#include "conventions.h"
+#include "../conventions.h"
 
 enum nc_statistic {
 	NC_MEAN_SQUARE,

@@ -1,5 +1,5 @@
 /*
- * Prints api/powers_of_ten.inc (make tables): for q from -342 to 324 the leading 128 bits of 10^q, rounded down, as high
+ * Prints api/json/powers_of_ten.inc (make tables): for q from -342 to 324 the leading 128 bits of 10^q, rounded down, as high
  * and low half. By schoolbook arithmetic on big integers, thus exact: 10^q = 5^q 2^q, and only 5^q has a significand.
  */
 #include <stdint.h>
@@ -70,7 +70,7 @@ static void subtract(struct big *a, const struct big *b)
 
 int main(void)
 {
-	printf("/* Printed by api/tables/powers_of_ten.c (make tables): do not edit. */\n");
+	printf("/* Printed by api/json/tables/make_powers_of_ten.c (make tables): do not edit. */\n");
 	for (int q = FIRST; q <= LAST; q++) {
 		uint64_t half[2] = {0, 0};
 		struct big p, r;

@@ -2,9 +2,9 @@
 #ifndef NORMCORE_ORTHOGONAL_H
 #define NORMCORE_ORTHOGONAL_H
 
-#include "arena.h"
-#include "pool.h"
-#include "status.h"
+#include "../arena.h"
+#include "../pool.h"
+#include "../status.h"
 
 /*
  * Makes the `vectors` rows of q (vectors × length, vectors <= length, linearly independent) orthonormal in place,

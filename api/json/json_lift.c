@@ -1,7 +1,7 @@
 #include "json_lift.h"
 
 #include "base64.h"
-#include "call.h"
+#include "../call.h"
 #include "json_lift_array.h"
 #include "json_number.h"
 #include "json_string.h"

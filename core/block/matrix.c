@@ -1,6 +1,6 @@
 #include "matrix.h"
 
-#include "kernels.h"
+#include "../kernels.h"
 
 /* Below that many multiplications a second thread costs more than it saves. */
 enum { SHARED_WORK = 1 << 19, LEAST_ROWS = 32, LEAST_COLUMNS = 64 };

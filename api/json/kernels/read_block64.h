@@ -6,8 +6,8 @@
 #ifndef API_KERNELS_READ_BLOCK64_H
 #define API_KERNELS_READ_BLOCK64_H
 
-#include "api/decimal_fast.h"
-#include "api/json_scan.h"
+#include "api/json/decimal_fast.h"
+#include "api/json/json_scan.h"
 #include "block64.h"
 #include "scan_bits.h"
 

@@ -1,6 +1,6 @@
 #include "json_lift_array.h"
 
-#include "call.h"
+#include "../call.h"
 #include "json_array_reader.h"
 #include "json_number.h"
 #include "json_string.h"

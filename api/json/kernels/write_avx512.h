@@ -9,8 +9,8 @@
 #ifndef API_KERNELS_WRITE_AVX512_H
 #define API_KERNELS_WRITE_AVX512_H
 
-#include "api/json_put.h"
-#include "api/powers_of_ten.h"
+#include "api/json/json_put.h"
+#include "api/json/powers_of_ten.h"
 
 #include <immintrin.h>
 #include <math.h>
