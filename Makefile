@@ -195,7 +195,7 @@ test-bare: ## `make run` and `make test` in a Debian 12 that has only make (root
 	@tests/bare.sh
 
 test-all: ## all of the above, as .ci/run does
-	@.ci/run
+	@.ci/run all
 
 .PHONY: install
 install: $(B)/normd ## install the daemon (PREFIX=/usr/local, DESTDIR=)
