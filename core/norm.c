@@ -285,20 +285,16 @@ static void prepare(struct run *run, struct nc_arena *arena)
 
 static void sum_chunk(void *context, size_t chunk)
 {
-	struct run *run = context;
+	const struct run *run = context;
 	const struct nc_norm_call *call = run->call;
 	size_t params = call->period * call->features, block = NORM_JOB_BLOCK * call->period;
 	size_t blocks = call->rows / block + (call->rows % block != 0), from = chunk * CHUNK_PARAMS;
 	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
 
-	int doubt = 0;
-
 	if (call->dgain)
-		doubt |= kernels()->sum_blocks(&run->job, run->job.dgain, blocks, from, to, call->dgain);
+		kernels()->sum_blocks(&run->job, run->job.dgain, blocks, from, to, call->dgain);
 	if (call->dbias)
-		doubt |= kernels()->sum_blocks(&run->job, run->job.dbias, blocks, from, to, call->dbias);
-	if (doubt)
-		__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
+		kernels()->sum_blocks(&run->job, run->job.dbias, blocks, from, to, call->dbias);
 }
 
 /* Every row, then the parameters' gradients. */
@@ -317,7 +313,7 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 	if (!run->fast || run->any_slow)
 		return param_gradients(run, arena);
 	nc_pool_run(pool, sum_chunk, run, params / CHUNK_PARAMS + (params % CHUNK_PARAMS != 0));
-	return run->any_slow ? param_gradients(run, arena) : NC_OK;
+	return NC_OK;
 }
 
 enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *call, struct nc_pool *pool,

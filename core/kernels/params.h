@@ -48,10 +48,7 @@ INLINE f64x16 round_to_odd(f64x16 high, f64x16 low)
 	return r;
 }
 
-/* A block's own sum is one of float64: relative errors, terms not cancelling, stay below this. */
-#define SUM_ERROR 0x1p-46
-
-INLINE bool sum_columns(const struct norm_job *job, const double *parts, size_t blocks, size_t at, unsigned count, void *out)
+INLINE void sum_columns(const struct norm_job *job, const double *parts, size_t blocks, size_t at, unsigned count, void *out)
 {
 	enum nc_dtype dtype = job->spec->dtype;
 	size_t params = job->period * job->features, stride = dtype == NC_FLOAT64 ? 2 * params : params;
@@ -69,22 +66,15 @@ INLINE bool sum_columns(const struct norm_job *job, const double *parts, size_t 
 		f64_store((double *)out + at, sum.high, count);
 	else
 		f64_store_f32((float *)out + at, f64_round(round_to_odd(sum.high, sum.low), rounding_to(dtype)), count);
-	return dtype != NC_FLOAT64 && i64_any(f64_doubtful(sum.high, rounding_to(dtype), SUM_ERROR));
 }
 
-/*
- * The sums of dgain or dbias over all blocks, block by block, for the parameters [from, to); rounded once into out.
- * Whether a rounding is doubtful.
- */
-static int sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, size_t from, size_t to, void *out)
+/* The sums of dgain or dbias over all blocks, block by block, for the parameters [from, to); rounded once into out. */
+static void sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, size_t from, size_t to, void *out)
 {
-	int doubt = 0;
-
 	for (; from + LANES <= to; from += LANES)
-		doubt |= sum_columns(job, parts, blocks, from, LANES, out);
+		sum_columns(job, parts, blocks, from, LANES, out);
 	if (from < to)
-		doubt |= sum_columns(job, parts, blocks, from, (unsigned)(to - from), out);
-	return doubt;
+		sum_columns(job, parts, blocks, from, (unsigned)(to - from), out);
 }
 
 #endif

@@ -45,15 +45,12 @@ typedef double vf64 __attribute__((vector_size(8 * WIDTH)));
 typedef int64_t vi64 __attribute__((vector_size(8 * WIDTH)));
 typedef double vf64_any __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
 typedef float vf32_any __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
-#define CONVERT(vector, type) __builtin_convertvector(vector, type)
 #define BITS(v) ((vi64)(v))
 #define UNBITS(v) ((vf64)(v))
 #else
 typedef double vf64;
 typedef int64_t vi64;
 typedef double vf64_any __attribute__((may_alias));
-typedef float vf32_any __attribute__((may_alias));
-#define CONVERT(vector, type) ((type)(vector))
 INLINE vi64 BITS(vf64 v)
 {
 	vi64 bits;
@@ -279,6 +276,33 @@ INLINE i64x16 i64_lanes_below(unsigned count)
 	return r;
 }
 
+/* float32 to float64 and back, WIDTH of them (gcc 12 makes halves of __builtin_convertvector). */
+INLINE vf64 vf64_from_f32(const float *p)
+{
+#if defined(KERNEL_ISA_avx512)
+	return (vf64)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(KERNEL_ISA_avx2)
+	return (vf64)_mm256_cvtps_pd(_mm_loadu_ps(p));
+#elif WIDTH > 1
+	return __builtin_convertvector(*(const vf32_any *)p, vf64);
+#else
+	return *p;
+#endif
+}
+
+INLINE void vf64_to_f32(float *p, vf64 v)
+{
+#if defined(KERNEL_ISA_avx512)
+	_mm256_storeu_ps(p, _mm512_cvtpd_ps((__m512d)v));
+#elif defined(KERNEL_ISA_avx2)
+	_mm_storeu_ps(p, _mm256_cvtpd_ps((__m256d)v));
+#elif WIDTH > 1
+	*(vf32_any *)p = __builtin_convertvector(v, vf32_any);
+#else
+	*p = (float)v;
+#endif
+}
+
 /* --- memory: a part of a block goes through a full one, out of line ------------------------------------------------ */
 
 INLINE f64x16 f64_load_whole(const double *p)
@@ -293,7 +317,7 @@ INLINE f64x16 f64_load_f32_whole(const float *p)
 {
 	f64x16 r;
 
-	EACH(r.v[k] = CONVERT(*(const vf32_any *)(p + k * WIDTH), vf64);)
+	EACH(r.v[k] = vf64_from_f32(p + k * WIDTH);)
 	return r;
 }
 
@@ -304,7 +328,7 @@ INLINE void f64_store_whole(double *p, f64x16 a)
 
 INLINE void f64_store_f32_whole(float *p, f64x16 a)
 {
-	EACH(*(vf32_any *)(p + k * WIDTH) = CONVERT(a.v[k], vf32_any);)
+	EACH(vf64_to_f32(p + k * WIDTH, a.v[k]);)
 }
 
 static __attribute__((noinline, unused)) void f64_load_part(f64x16 *to, const double *p, unsigned count)
