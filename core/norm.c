@@ -250,7 +250,6 @@ static void prepare(struct run *run, struct nc_arena *arena)
 	struct nc_norm_call *call = run->call;
 	size_t params = call->period * call->features, block = NORM_JOB_BLOCK * call->period;
 	size_t blocks = call->rows / block + (call->rows % block != 0);
-	size_t part_bytes = (spec->dtype == NC_FLOAT64 ? 2 : 1) * sizeof(double);
 	bool narrow = spec->dtype != NC_FLOAT64, in_range = spec->epsilon == 0;
 	struct norm_job *job = &run->job;
 
@@ -277,9 +276,9 @@ static void prepare(struct run *run, struct nc_arena *arena)
 		return;
 	job->slow = nc_arena_zero(arena, call->rows, 1);
 	if (call->dgain)
-		job->dgain = nc_arena_array(arena, blocks, params * part_bytes);
+		job->dgain = nc_arena_array(arena, blocks, params * (narrow ? 1 : 2) * sizeof(double));
 	if (call->dbias)
-		job->dbias = nc_arena_array(arena, blocks, params * part_bytes);
+		job->dbias = nc_arena_array(arena, blocks, params * 2 * sizeof(double));
 	run->fast = job->slow && (!call->dgain || job->dgain) && (!call->dbias || job->dbias);
 }
 
@@ -292,9 +291,9 @@ static void sum_chunk(void *context, size_t chunk)
 	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
 
 	if (call->dgain)
-		kernels()->sum_blocks(&run->job, run->job.dgain, blocks, from, to, call->dgain);
+		kernels()->sum_blocks(&run->job, run->job.dgain, blocks, run->spec->dtype == NC_FLOAT64, from, to, call->dgain);
 	if (call->dbias)
-		kernels()->sum_blocks(&run->job, run->job.dbias, blocks, from, to, call->dbias);
+		kernels()->sum_blocks(&run->job, run->job.dbias, blocks, true, from, to, call->dbias);
 }
 
 /* Every row, then the parameters' gradients. */

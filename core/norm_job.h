@@ -30,11 +30,7 @@ struct norm_job {
 	size_t features, period;
 	struct norm_param gain, bias;
 
-	/*
-	 * rows × features in the storage of spec->dtype. With `update`, the input is skip·x + scale·update (rounded to
-	 * the dtype when round_sum), and the vjp is not written to dx but added to dy_sum and left in `gradient`.
-	 */
-	const void *x;
+	const void *x; /* rows × features in the storage of spec->dtype, as every array below but where said */
 
 	const void *u;   /* dy or tangent, or NULL */
 	bool gained;     /* the vjp: u is dy; else the jvp: u is the tangent */
@@ -44,7 +40,7 @@ struct norm_job {
 
 	/*
 	 * Sums over each `block` of period·NORM_JOB_BLOCK rows, which starts at a multiple of that: period × features
-	 * doubles of dgain and of dbias a block (norm_pairs: as many again of their low parts, after the high ones).
+	 * doubles a block. Of dbias, and in norm_pairs of dgain too, as many low parts follow each block's.
 	 */
 	double *dgain, *dbias;
 

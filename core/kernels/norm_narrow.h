@@ -9,6 +9,7 @@
 #define KERNELS_NORM_NARROW_H
 
 #include "core/norm_job.h"
+#include "pairs.h"
 #include "rounding.h"
 #include "simd.h"
 
@@ -25,6 +26,7 @@ struct narrow {
 	bool layer, projects; /* LayerNorm; u is there */
 	enum narrow_gain gain;
 	bool direct;          /* outputs are float32, and x̂ is not rounded: the processor's conversion rounds */
+	bool coarse;          /* outputs are narrower than float32 */
 	const struct norm_job *job;
 	struct rounding output, xhat;
 	size_t n;
@@ -35,7 +37,7 @@ struct narrow_row {
 	size_t param;              /* offset of this row's part of gain and bias */
 	double mean, delta, mean_u; /* μ₀, δ, ū */
 	double m, r, inverse, k;   /* k = Σ (u − ū) c / (n s r) */
-	bool good;
+	bool good, doubtful;
 };
 
 /*
@@ -137,6 +139,18 @@ INLINE f64x16 narrow_difference(const struct narrow *a, const struct narrow_row 
 	return a->layer ? narrow_zero_beyond(f64_sub(x, f64_set(row->mean)), count) : x;
 }
 
+/*
+ * Whether r has few bits. An output of float32 can be an exact tie only if r is rational, which is to say that r or n r
+ * has few bits or that r is an epsilon; then the last bit of float64 is one too few.
+ */
+INLINE bool row_is_round(double r)
+{
+	int64_t bits;
+
+	memcpy(&bits, &r, sizeof(bits));
+	return !(bits & 0xffffff);
+}
+
 /* Second stage: the centred sums, and all that follows from them. */
 INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 {
@@ -186,6 +200,7 @@ INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 	}
 	row->delta = delta;
 	row->m = m;
+	row->doubtful = !a->coarse && (row_is_round(r) || row_is_round(r * n) || (spec->placement == NC_CLAMP && r == spec->epsilon));
 	row->r = r;
 	row->inverse = 1 / r;
 	if (a->projects)
@@ -207,7 +222,7 @@ INLINE f64x16 narrow_centre(const struct narrow *a, const struct narrow_row *row
  */
 INLINE f64x16 narrow_over_r(const struct narrow *a, const struct narrow_row *row, f64x16 v)
 {
-	if (a->direct || a->job->spec->dtype == NC_FLOAT32)
+	if (a->direct || !a->coarse)
 		return f64_mul(v, f64_set(row->inverse));
 	return f64_div(v, f64_set(row->r));
 }
@@ -221,14 +236,15 @@ INLINE f64x16 narrow_xhat(const struct narrow *a, const struct narrow_row *row, 
 }
 
 /*
- * Rounds and stores. Where few bits are kept, exact ties are no accident (small integers make them), and a lane whose
- * rounding is not certain sets doubt. float32 goes without: some 10^-8 of its roundings are off.
+ * Rounds and stores. Where few bits are kept, exact ties are no accident, and a lane whose rounding is not certain sets
+ * doubt; float32 leaves that to row_is_round, and some 10^-8 of its roundings are off.
  */
 INLINE void narrow_store(const struct narrow *a, i64x16 *doubt, float *p, f64x16 v, unsigned count)
 {
 	if (!a->direct) {
 		/* 0 is never halfway, so that lanes beyond count are made 0 */
-		*doubt = i64_or(*doubt, f64_doubtful(narrow_zero_beyond(v, count), a->output, NARROW_ERROR));
+		if (a->coarse)
+			*doubt = i64_or(*doubt, f64_doubtful(narrow_zero_beyond(v, count), a->output, NARROW_ERROR));
 		v = f64_round(v, a->output);
 	}
 	f64_store_f32(p, v, count);
@@ -282,6 +298,19 @@ INLINE void narrow_project(const struct narrow *a, const struct narrow_row *row,
 	});
 }
 
+/* sum += u, or = u; the errors stand `apart` numbers behind: sums of float32 are exact ties as often as not. */
+INLINE void narrow_gather(double *sum, size_t apart, f64x16 u, bool set, unsigned count)
+{
+	struct pair16 s = {u, f64_set(0)};
+
+	if (!set) {
+		s = pair16_sum(f64_load(sum, count), u);
+		s.low = f64_add(s.low, f64_load(sum + apart, count));
+	}
+	f64_store(sum, s.high, count);
+	f64_store(sum + apart, s.low, count);
+}
+
 /* dgain += dy ⊙ x̂, dbias += dy; set instead in the first row of a block. */
 INLINE void narrow_params(const struct narrow *a, const struct narrow_row *row, double *dgain, double *dbias, bool first)
 {
@@ -293,7 +322,7 @@ INLINE void narrow_params(const struct narrow *a, const struct narrow_row *row, 
 			f64_store(dgain + i, first ? product : f64_add(f64_load(dgain + i, count), product), count);
 		}
 		if (dbias)
-			f64_store(dbias + i, first ? u : f64_add(f64_load(dbias + i, count), u), count);
+			narrow_gather(dbias + i, a->job->period * a->n, u, first, count);
 	});
 }
 
@@ -313,7 +342,7 @@ INLINE void narrow_outputs(const struct narrow *a, const struct narrow_row *row,
 {
 	const struct norm_job *job = a->job;
 	size_t start = index * a->n, block = index / (NORM_JOB_BLOCK * job->period), part = index % job->period * a->n;
-	size_t sums = block * job->period * a->n + part;
+	size_t params = job->period * a->n;
 	bool first = index % (NORM_JOB_BLOCK * job->period) < job->period;
 
 	if (!row->good || job->slow[index] == NORM_JOB_LEFT) {
@@ -331,11 +360,12 @@ INLINE void narrow_outputs(const struct narrow *a, const struct narrow_row *row,
 		if (job->projected)
 			narrow_project(a, row, &doubt, (float *)job->projected + start);
 		if (job->dgain || job->dbias)
-			narrow_params(a, row, job->dgain ? job->dgain + sums : NULL, job->dbias ? job->dbias + sums : NULL, first);
+			narrow_params(a, row, job->dgain ? job->dgain + block * params + part : NULL,
+			              job->dbias ? job->dbias + block * 2 * params + part : NULL, first);
 	}
 	if (job->y)
 		narrow_forward(a, row, &doubt, (float *)job->y + start);
-	if (!a->direct && i64_any(doubt))
+	if (row->doubtful || (!a->direct && i64_any(doubt)))
 		job->slow[index] = NORM_JOB_DOUBTFUL;
 }
 
@@ -406,6 +436,7 @@ static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 		.projects = job->u,
 		.gain = !direct ? NARROW_GAIN_ANY : job->gain.narrow ? NARROW_GAIN_FLOAT : NARROW_GAIN_NONE,
 		.direct = direct,
+		.coarse = spec->dtype != NC_FLOAT32,
 		.job = job,
 		.output = rounding_to(spec->dtype),
 		.xhat = rounding_to(spec->xhat_dtype),

@@ -48,17 +48,18 @@ INLINE f64x16 round_to_odd(f64x16 high, f64x16 low)
 	return r;
 }
 
-INLINE void sum_columns(const struct norm_job *job, const double *parts, size_t blocks, size_t at, unsigned count, void *out)
+INLINE void sum_columns(const struct norm_job *job, const double *parts, size_t blocks, bool pairs, size_t at, unsigned count,
+                        void *out)
 {
 	enum nc_dtype dtype = job->spec->dtype;
-	size_t params = job->period * job->features, stride = dtype == NC_FLOAT64 ? 2 * params : params;
+	size_t params = job->period * job->features, stride = pairs ? 2 * params : params;
 	struct pair16 sum = {f64_set(0), f64_set(0)};
 
 	for (size_t b = 0; b < blocks; b++) {
 		const double *part = parts + b * stride + at;
 
-		if (dtype == NC_FLOAT64)
-			sum = pair16_add(sum, (struct pair16){f64_load(part, count), f64_load(part + params, count)});
+		if (pairs)
+			sum = pair16_add(sum, pair16_renormal(f64_load(part, count), f64_load(part + params, count)));
 		else
 			sum = pair16_add(sum, (struct pair16){f64_load(part, count), f64_set(0)});
 	}
@@ -68,13 +69,17 @@ INLINE void sum_columns(const struct norm_job *job, const double *parts, size_t 
 		f64_store_f32((float *)out + at, f64_round(round_to_odd(sum.high, sum.low), rounding_to(dtype)), count);
 }
 
-/* The sums of dgain or dbias over all blocks, block by block, for the parameters [from, to); rounded once into out. */
-static void sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, size_t from, size_t to, void *out)
+/*
+ * The sums of dgain or dbias (with low parts when `pairs`) over all blocks, block by block, for the parameters [from, to);
+ * rounded once into out.
+ */
+static void sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, bool pairs, size_t from, size_t to,
+                       void *out)
 {
 	for (; from + LANES <= to; from += LANES)
-		sum_columns(job, parts, blocks, from, LANES, out);
+		sum_columns(job, parts, blocks, pairs, from, LANES, out);
 	if (from < to)
-		sum_columns(job, parts, blocks, from, (unsigned)(to - from), out);
+		sum_columns(job, parts, blocks, pairs, from, (unsigned)(to - from), out);
 }
 
 #endif

@@ -32,9 +32,11 @@ void judge_element(struct judge *judge, const char *what, enum nc_dtype dtype, d
 {
 	mpfr_t error, allowed, edge;
 	double want = judge_round(dtype, exact);
-	bool good, plain = !mpfr_regular_p(terms) || (mpfr_regular_p(exact) && mpfr_get_exp(terms) <= mpfr_get_exp(exact) + 3);
+	bool good, plain = mpfr_zero_p(terms) || (mpfr_regular_p(terms) && mpfr_regular_p(exact) && mpfr_get_exp(terms) <= mpfr_get_exp(exact) + 3);
 
 	judge->elements++;
+	if (!mpfr_number_p(terms)) /* no one value is the right one */
+		return;
 	judge->plain += plain;
 	if (got == want)
 		judge->worst = fmax(judge->worst, 0.5);

@@ -21,7 +21,7 @@ struct judge {
 
 enum { REFERENCE_BITS = 256 };
 
-/* Judges one element. exact is taken to REFERENCE_BITS; terms is S. Prints the first few failures, named by `what`. */
+/* Judges one element. exact is taken to REFERENCE_BITS; terms is S, or an infinity where nothing is promised. Prints the first few failures, named by `what`. */
 void judge_element(struct judge *judge, const char *what, enum nc_dtype dtype, double got, mpfr_srcptr exact,
                    mpfr_srcptr terms);
 

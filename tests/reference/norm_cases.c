@@ -87,19 +87,21 @@ void random_fill(struct random *random, enum nc_dtype dtype, enum values values,
 	}
 }
 
-static enum values random_values(struct random *random, bool extreme)
+static enum values random_values(struct random *random, const struct case_options *options)
 {
 	if (one_in(random, 2))
 		return VALUES_NORMAL;
-	return (enum values)random_below(random, extreme ? VALUES_COUNT : VALUES_TAME);
+	return (enum values)random_below(random, options->extreme ? VALUES_COUNT : options->random ? VALUES_RANDOM : VALUES_TAME);
 }
 
-static double random_epsilon(struct random *random, bool extreme)
+static double random_epsilon(struct random *random, const struct case_options *options)
 {
 	static const double tame[] = {1e-5, 1e-6, 1e-12, 0x1p-23, 0, 0.3, 2};
 	static const double wild[] = {0, 5e-324, 1e-320, 1e-300, 1e-40, 1e40, 1e300, 1.7e308};
 
-	if (extreme && one_in(random, 2))
+	if (options->random && one_in(random, 4))
+		return fabs(random_normal(random));
+	if (options->extreme && one_in(random, 2))
 		return wild[random_below(random, sizeof(wild) / sizeof(*wild))];
 	return tame[random_below(random, sizeof(tame) / sizeof(*tame))];
 }
@@ -152,7 +154,7 @@ static void random_spec(struct nc_norm_spec *spec, struct random *random, const 
 	*spec = (struct nc_norm_spec){
 		.kind = one_in(random, 2) ? NC_RMSNORM : NC_LAYERNORM,
 		.placement = one_in(random, 2) ? NC_INSIDE_SQRT : (enum nc_epsilon_placement)random_below(random, 3),
-		.epsilon = random_epsilon(random, options->extreme),
+		.epsilon = random_epsilon(random, options),
 		.gain_offset = one_in(random, 2) ? 0 : one_in(random, 2) ? 1 : random_normal(random),
 		.dtype = (enum nc_dtype)(options->dtype >= 0 ? (size_t)options->dtype : random_below(random, NC_DTYPE_COUNT)),
 		.xhat_dtype = NC_FLOAT64,
@@ -167,7 +169,7 @@ static void random_param(struct random *random, const struct case_options *optio
 {
 	param->dtype = one_in(random, 2) ? dtype : (enum nc_dtype)random_below(random, NC_DTYPE_COUNT);
 	param->count = one_in(random, 4) ? 0 : one_in(random, 5) ? 1 : count;
-	random_fill(random, param->dtype, random_values(random, options->extreme), (void *)(uintptr_t)param->data, param->count);
+	random_fill(random, param->dtype, random_values(random, options), (void *)(uintptr_t)param->data, param->count);
 }
 
 void norm_case_make(struct norm_case *c, struct random *random, const struct case_options *options)
@@ -197,13 +199,13 @@ void norm_case_make(struct norm_case *c, struct random *random, const struct cas
 
 	/* Each row has its own kind of values, so that tame and extreme rows stand side by side. */
 	size_t n = call->features, bytes = nc_dtype_storage_bytes(c->spec.dtype);
-	enum values values[3] = {random_values(random, options->extreme), random_values(random, options->extreme),
-	                         random_values(random, options->extreme)};
+	enum values values[3] = {random_values(random, options), random_values(random, options),
+	                         random_values(random, options)};
 	for (size_t row = 0; row < call->rows; row++) {
 		const void *arrays[3] = {call->x, call->dy, call->tangent};
 
 		for (int a = 0; a < 3; a++) {
-			enum values kind = one_in(random, 8) ? random_values(random, options->extreme) : values[a];
+			enum values kind = one_in(random, 8) ? random_values(random, options) : values[a];
 
 			random_fill(random, c->spec.dtype, kind, (char *)(uintptr_t)arrays[a] + row * n * bytes, n);
 		}
@@ -292,8 +294,8 @@ void residual_case_make(struct residual_case *c, struct random *random, const st
 	const void *arrays[] = {call->x, call->update, call->dy, call->dnormed};
 	for (int a = 0; a < 4; a++)
 		if (arrays[a])
-			random_fill(random, call->dtype, random_values(random, options->extreme), (void *)(uintptr_t)arrays[a], count);
-	random_fill(random, call->dtype, random_values(random, options->extreme), (void *)(uintptr_t)call->sublayer_jacobian,
+			random_fill(random, call->dtype, random_values(random, options), (void *)(uintptr_t)arrays[a], count);
+	random_fill(random, call->dtype, random_values(random, options), (void *)(uintptr_t)call->sublayer_jacobian,
 	            form);
 	random_param(random, options, call->dtype, &call->gain, call->features);
 	random_param(random, options, call->dtype, &call->bias, call->features);

@@ -19,7 +19,8 @@ enum values {
 	VALUES_NORMAL,
 	VALUES_OFFSET,   /* a common offset much larger than the spread */
 	VALUES_SPREAD,   /* exponents over a wide range */
-	VALUES_INTEGERS, /* small ones: exact sums, exact ties */
+	VALUES_RANDOM,   /* how many of the kinds above there are: no ties but by chance */
+	VALUES_INTEGERS = VALUES_RANDOM, /* small ones: exact sums, exact ties */
 	VALUES_CONSTANT,
 	VALUES_SPARSE,   /* mostly zeros of either sign */
 	VALUES_TAME,     /* how many of the kinds above there are; those below are extreme */
@@ -41,6 +42,7 @@ struct norm_case {
 
 struct case_options {
 	size_t elements;   /* about how many of x */
+	bool random;       /* nothing but random values and unround parameters */
 	bool extreme;      /* extreme values, parameters and epsilons too */
 	bool jacobian;     /* ask for the dense Jacobian (features stay small) and the factors */
 	int dtype;         /* -1: any */

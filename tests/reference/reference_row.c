@@ -121,9 +121,18 @@ void xhat_at(struct row *row, size_t i)
 	mpfr_div(row->value, row->c[i], row->r, RN);
 	mpfr_div(row->terms, row->c_terms[i], row->r, RN);
 	if (row->spec->xhat_dtype != NC_FLOAT64) {
-		mpfr_set_d(row->value, judge_round(row->spec->xhat_dtype, row->value), RN);
-		mpfr_abs(row->t, row->value, RN);
-		mpfr_add(row->terms, row->terms, row->t, RN);
+		double rounded = judge_round(row->spec->xhat_dtype, row->value), low, high;
+
+		mpfr_mul_2si(row->t, row->terms, row->spec->dtype == NC_FLOAT64 ? -98 : -45, RN);
+		mpfr_sub(row->value, row->value, row->t, RN);
+		low = judge_round(row->spec->xhat_dtype, row->value);
+		mpfr_mul_2si(row->t, row->t, 1, RN);
+		mpfr_add(row->value, row->value, row->t, RN);
+		high = judge_round(row->spec->xhat_dtype, row->value);
+		mpfr_set_d(row->value, rounded, RN);
+		mpfr_set_d(row->terms, fabs(rounded), RN);
+		if (low != high) /* either is right, and what follows from it */
+			mpfr_set_inf(row->terms, 1);
 	}
 }
 
