@@ -54,7 +54,9 @@ struct nc_arena *nc_arena_create(size_t capacity)
 	if (before)
 		munmap(map, before);
 	munmap(arena->base + arena->capacity, mapped - before - arena->capacity);
-	madvise(arena->base, arena->capacity, MADV_HUGEPAGE);
+	/* Small pages first: most requests need no more, and a huge one each would be 2 GiB for a thousand that never end. */
+	madvise(arena->base, HUGE_PAGE, MADV_NOHUGEPAGE);
+	madvise(arena->base + HUGE_PAGE, arena->capacity - HUGE_PAGE, MADV_HUGEPAGE);
 	return arena;
 fail:
 	free(arena);

@@ -4,6 +4,7 @@
  * The range is reserved once and pages become real as they are first touched, so an allocation may be an upper
  * bound that is trimmed when the true size is known, and nothing is ever moved. A reset keeps up to a limit of
  * touched pages for the next request, because a page's first touch costs more than all that is done with it.
+ * Pages are small in the first 2 MiB and huge beyond, where the system has them.
  * An arena belongs to one thread at a time.
  */
 #ifndef NORMCORE_ARENA_H

@@ -2,7 +2,9 @@
 #include <check.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/arena.h"
 #include "tests/support/suite.h"
@@ -91,5 +93,24 @@ START_TEST(a_second_request_touches_no_new_page)
 }
 END_TEST
 
+/* A request that has only begun must not hold a huge page: a thousand of them would be 2 GiB. */
+START_TEST(a_small_request_takes_small_pages)
+{
+	enum { WINDOW = 2 << 20 };
+	struct nc_arena *arena = nc_arena_create(64 << 20);
+	unsigned char *block = nc_arena_alloc(arena, 100), resident[WINDOW / 4096];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 0;
+
+	ck_assert_uint_ge(page, 4096);
+	block[0] = 1;
+	ck_assert_int_eq(mincore((void *)((uintptr_t)block / page * page), WINDOW, resident), 0);
+	for (size_t i = 0; i < WINDOW / page; i++)
+		count += resident[i] & 1;
+	ck_assert_uint_ge(count, 1);
+	ck_assert_uint_le(count, 16);
+	nc_arena_destroy(arena);
+}
+END_TEST
+
 TEST_MAIN(blocks_are_aligned_and_apart, capacity_is_a_limit, trim_and_rewind_give_back, zeroed_even_when_reused,
-          a_second_request_touches_no_new_page)
+          a_second_request_touches_no_new_page, a_small_request_takes_small_pages)
