@@ -32,6 +32,14 @@ struct norm_job {
 
 	const void *x; /* rows × features in the storage of spec->dtype, as every array below but where said */
 
+	/*
+	 * For a residual: unrounded sums that stand for x (then NULL), and room for the unrounded vjp in place of
+	 * `projected`, rows × features doubles whose first row is row `base`. norm_pairs has the low parts too.
+	 */
+	const double *sum, *sum_low;
+	double *vjp, *vjp_low;
+	size_t base;
+
 	const void *u;   /* dy or tangent, or NULL */
 	bool gained;     /* the vjp: u is dy; else the jvp: u is the tangent */
 	void *projected; /* dx or jvp */

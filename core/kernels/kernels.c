@@ -8,6 +8,7 @@
 #include "norm_narrow.h"
 #include "norm_pairs.h"
 #include "params.h"
+#include "residual.h"
 #include "softmax.h"
 
 #define PASTE(a, b) a##b

@@ -34,6 +34,7 @@ struct narrow {
 
 struct narrow_row {
 	const float *x, *u;
+	const double *sum;         /* the row's, in place of x; only with NARROW_GAIN_ANY */
 	size_t param;              /* offset of this row's part of gain and bias */
 	double mean, delta, mean_u; /* μ₀, δ, ū */
 	double m, r, inverse, k;   /* k = Σ (u − ū) c / (n s r) */
@@ -102,6 +103,13 @@ INLINE f64x16 narrow_u(const struct narrow *a, const struct narrow_row *row, siz
 	return a->job->gained ? narrow_gained(a, u, row->param + i, count) : u;
 }
 
+INLINE f64x16 narrow_x(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
+{
+	if (a->gain == NARROW_GAIN_ANY && row->sum)
+		return f64_load(row->sum + i, count);
+	return f64_load_f32(row->x + i, count);
+}
+
 /* First stage: μ₀ and ū. */
 INLINE void narrow_means(const struct narrow *a, struct narrow_row *row)
 {
@@ -114,7 +122,7 @@ INLINE void narrow_means(const struct narrow *a, struct narrow_row *row)
 		f64x16 x[2] = {f64_set(0), f64_set(0)}, u[2] = {f64_set(0), f64_set(0)};
 
 		NARROW_SUMS(from, to, {
-			x[bank] = f64_add(x[bank], f64_load_f32(row->x + i, count));
+			x[bank] = f64_add(x[bank], narrow_x(a, row, i, count));
 			if (a->projects)
 				u[bank] = f64_add(u[bank], narrow_u(a, row, i, count));
 		});
@@ -134,7 +142,7 @@ INLINE f64x16 narrow_zero_beyond(f64x16 v, unsigned count)
 /* x − μ₀, zero beyond count. */
 INLINE f64x16 narrow_difference(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
 {
-	f64x16 x = f64_load_f32(row->x + i, count);
+	f64x16 x = narrow_x(a, row, i, count);
 
 	return a->layer ? narrow_zero_beyond(f64_sub(x, f64_set(row->mean)), count) : x;
 }
@@ -165,7 +173,7 @@ INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 		NARROW_SUMS(from, to, {
 			f64x16 c = narrow_difference(a, row, i, count);
 
-			if (a->layer) {
+			if (a->layer || (a->gain == NARROW_GAIN_ANY && row->sum)) {
 				d[bank] = f64_add(d[bank], c);
 				square[bank] = f64_add(square[bank], f64_mul(c, c));
 			} else {
@@ -211,7 +219,7 @@ INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 
 INLINE f64x16 narrow_centre(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
 {
-	f64x16 x = f64_load_f32(row->x + i, count);
+	f64x16 x = narrow_x(a, row, i, count);
 
 	return a->layer ? f64_sub(f64_sub(x, f64_set(row->mean)), f64_set(row->delta)) : x;
 }
@@ -282,7 +290,7 @@ INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row,
 }
 
 /* (P u)_i = (u_i − ū − c_i k) / r, for a jvp times g_i. */
-INLINE void narrow_project(const struct narrow *a, const struct narrow_row *row, i64x16 *doubt, float *out)
+INLINE void narrow_project(const struct narrow *a, const struct narrow_row *row, i64x16 *doubt, float *out, double *vjp)
 {
 	f64x16 k = f64_set(row->k), mean_u = f64_set(row->mean_u);
 
@@ -294,7 +302,10 @@ INLINE void narrow_project(const struct narrow *a, const struct narrow_row *row,
 		u = narrow_over_r(a, row, f64_sub(u, f64_mul(narrow_centre(a, row, i, count), k)));
 		if (!a->job->gained)
 			u = narrow_gained(a, u, row->param + i, count);
-		narrow_store(a, doubt, out + i, u, count);
+		if (a->gain == NARROW_GAIN_ANY && vjp)
+			f64_store(vjp + i, u, count);
+		else
+			narrow_store(a, doubt, out + i, u, count);
 	});
 }
 
@@ -357,8 +368,10 @@ INLINE void narrow_outputs(const struct narrow *a, const struct narrow_row *row,
 			narrow_store(a, &doubt, (float *)job->xhat + start + i, narrow_xhat(a, row, i, count), count);
 		});
 	if (a->projects) {
-		if (job->projected)
-			narrow_project(a, row, &doubt, (float *)job->projected + start);
+		if (job->vjp)
+			narrow_project(a, row, &doubt, NULL, job->vjp + (index - job->base) * a->n);
+		else if (job->projected)
+			narrow_project(a, row, &doubt, (float *)job->projected + start, NULL);
 		if (job->dgain || job->dbias)
 			narrow_params(a, row, job->dgain ? job->dgain + block * params + part : NULL,
 			              job->dbias ? job->dbias + block * 2 * params + part : NULL, first);
@@ -374,7 +387,8 @@ INLINE struct narrow_row narrow_begin(const struct narrow *a, size_t index)
 	const struct norm_job *job = a->job;
 
 	return (struct narrow_row){
-		.x = (const float *)job->x + index * a->n,
+		.x = job->sum ? NULL : (const float *)job->x + index * a->n,
+		.sum = job->sum ? job->sum + (index - job->base) * a->n : NULL,
 		.u = a->projects ? (const float *)job->u + index * a->n : NULL,
 		.param = index % job->period * a->n,
 	};
@@ -430,7 +444,7 @@ NARROW_VARIANTS(layer_vjp, true, true)
 static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 {
 	const struct nc_norm_spec *spec = job->spec;
-	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->gain.values;
+	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->gain.values && !job->sum;
 	struct narrow a = {
 		.layer = spec->kind == NC_LAYERNORM,
 		.projects = job->u,

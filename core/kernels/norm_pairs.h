@@ -25,7 +25,7 @@ struct pairs {
 };
 
 struct pairs_row {
-	const double *x, *u;
+	const double *x, *x_low, *u;      /* x_low: of an unrounded sum, or NULL */
 	size_t param;                     /* offset of this row's part of gain and bias */
 	struct pair mean, mean_u, m, r, inverse, k; /* k = Σ (u − ū) c / (n s r) */
 	bool good;
@@ -77,10 +77,15 @@ INLINE struct pair16 pairs_u(const struct pairs *a, const struct pairs_row *row,
 	return pair16_product(u, f64_load(a->job->gain.values + row->param + i, count));
 }
 
+INLINE struct pair16 pairs_x(const struct pairs_row *row, size_t i, unsigned count)
+{
+	return (struct pair16){f64_load(row->x + i, count), row->x_low ? f64_load(row->x_low + i, count) : f64_set(0)};
+}
+
 /* c_i = x_i − μ, zero beyond count; x_i for RMSNorm. */
 INLINE struct pair16 pairs_centre(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
 {
-	struct pair16 c = pairs_plain(f64_load(row->x + i, count));
+	struct pair16 c = pairs_x(row, i, count);
 
 	if (!a->layer)
 		return c;
@@ -121,13 +126,13 @@ INLINE bool pairs_means(const struct pairs *a, struct pairs_row *row, struct pai
 
 	*range = (struct pairs_range){f64_set(0), f64_set(1)};
 	ROW_BLOCKS(a->n, {
-		f64x16 x = f64_load(row->x + i, count);
+		struct pair16 x = pairs_x(row, i, count);
 
-		pairs_see(range, x);
+		pairs_see(range, x.high);
 		if (a->projects)
 			pairs_see(range, f64_load(row->u + i, count));
 		if (a->layer) {
-			pairs_add(&x_sum, pairs_plain(x), i);
+			pairs_add(&x_sum, x, i);
 			if (a->projects)
 				pairs_add(&u_sum, pairs_u(a, row, i, count), i);
 		}
@@ -159,7 +164,7 @@ INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row)
 	ROW_BLOCKS(a->n, {
 		struct pair16 c = pairs_centre(a, row, i, count);
 
-		pairs_add(&square, a->layer ? pair16_mul(c, c) : pair16_product(c.high, c.high), i);
+		pairs_add(&square, a->layer || row->x_low ? pair16_mul(c, c) : pair16_product(c.high, c.high), i);
 		if (a->projects) {
 			struct pair16 u = pairs_u(a, row, i, count);
 
@@ -231,7 +236,7 @@ INLINE void pairs_forward(const struct pairs *a, const struct pairs_row *row, do
 }
 
 /* (P u)_i = (u_i − ū − c_i k) / r, for a jvp times g_i. */
-INLINE void pairs_project(const struct pairs *a, const struct pairs_row *row, double *out)
+INLINE void pairs_project(const struct pairs *a, const struct pairs_row *row, double *out, double *low)
 {
 	const double *gain = a->job->gained ? NULL : a->job->gain.values;
 
@@ -245,6 +250,8 @@ INLINE void pairs_project(const struct pairs *a, const struct pairs_row *row, do
 		if (gain)
 			u = pair16_scale(u, f64_load(gain + row->param + i, count));
 		f64_store(out + i, u.high, count);
+		if (low)
+			f64_store(low + i, u.low, count);
 	});
 }
 
@@ -293,8 +300,12 @@ INLINE void pairs_outputs(const struct pairs *a, const struct pairs_row *row, si
 			f64_store((double *)job->xhat + start + i, pairs_signed(pairs_xhat(a, row, i, count).high, like), count);
 		});
 	if (a->projects) {
-		if (job->projected)
-			pairs_project(a, row, (double *)job->projected + start);
+		size_t based = (index - job->base) * a->n;
+
+		if (job->vjp)
+			pairs_project(a, row, job->vjp + based, job->vjp_low + based);
+		else if (job->projected)
+			pairs_project(a, row, (double *)job->projected + start, NULL);
 		if (job->dgain || job->dbias)
 			pairs_params(a, row, sums, index % rows < job->period);
 	}
@@ -308,7 +319,8 @@ INLINE void pairs_rows(struct pairs a, size_t first, size_t end)
 
 	for (size_t index = first; index < end; index++) {
 		struct pairs_row row = {
-			.x = (const double *)job->x + index * a.n,
+			.x = job->sum ? job->sum + (index - job->base) * a.n : (const double *)job->x + index * a.n,
+			.x_low = job->sum ? job->sum_low + (index - job->base) * a.n : NULL,
 			.u = a.projects ? (const double *)job->u + index * a.n : NULL,
 			.param = index % job->period * a.n,
 			.good = true,

@@ -18,6 +18,17 @@ static int not_finite(const float *x, size_t count)
 	return any != 0;
 }
 
+static int not_finite_f64(const double *x, size_t count)
+{
+	int64_t bits, any = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&bits, x + i, sizeof(bits));
+		any |= (bits & INT64_MAX) >= 0x7ff0000000000000;
+	}
+	return any != 0;
+}
+
 /* Whether any value other than 0 has a magnitude outside NORM_JOB_LEAST … NORM_JOB_MOST. */
 static int out_of_range(const double *x, size_t count)
 {

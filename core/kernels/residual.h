@@ -1,0 +1,140 @@
+/*
+ * Residual sums s·a + u·b, rounded once and unrounded.
+ *
+ * A row that is not finite, or whose magnitudes are out of the range of exact products, is left to wide arithmetic: the
+ * kernel says so by a result other than 0, and what it wrote is of no use then.
+ */
+#ifndef KERNELS_RESIDUAL_H
+#define KERNELS_RESIDUAL_H
+
+#include "core/norm_job.h"
+#include "pairs.h"
+#include "params.h"
+#include "rounding.h"
+
+INLINE f64x16 residual_load(enum nc_dtype dtype, const void *p, size_t i, unsigned count)
+{
+	return dtype == NC_FLOAT64 ? f64_load((const double *)p + i, count) : f64_load_f32((const float *)p + i, count);
+}
+
+/* high + low rounded once. */
+INLINE void residual_store(enum nc_dtype dtype, struct rounding to, void *p, size_t i, struct pair16 v, unsigned count)
+{
+	if (dtype == NC_FLOAT64)
+		f64_store((double *)p + i, v.high, count);
+	else
+		f64_store_f32((float *)p + i, f64_round(round_to_odd(v.high, v.low), to), count);
+}
+
+/* v, or where v is 0 the sign of zero that IEEE arithmetic gives. */
+INLINE struct pair16 residual_signed(struct pair16 v, f64x16 ieee)
+{
+	v.high = f64_select(f64_equal(v.high, f64_set(0)), f64_and(ieee, i64_set(INT64_MIN)), v.high);
+	return v;
+}
+
+/* All ones where a magnitude is neither 0 nor within `least` … `most`; NaN too. */
+INLINE i64x16 residual_strange(f64x16 v, double least, double most)
+{
+	i64x16 within;
+
+	v = f64_abs(v);
+	within = i64_and(f64_less_equal(f64_set(least), v), f64_less_equal(v, f64_set(most)));
+	return i64_not(i64_or(within, f64_equal(v, f64_set(0))));
+}
+
+/* s·a + u·b for general s and u. */
+INLINE int residual_general(enum nc_dtype dtype, double s, const void *a, double u, const void *b, size_t n, void *out,
+                            double *high, double *low)
+{
+	struct rounding to = rounding_to(dtype);
+	double least = dtype == NC_FLOAT64 ? NORM_JOB_LEAST : 0, most = dtype == NC_FLOAT64 ? NORM_JOB_MOST : 0x1p+128;
+	i64x16 strange = i64_set(0);
+
+	ROW_BLOCKS(n, {
+		f64x16 va = residual_load(dtype, a, i, count);
+		struct pair16 v = pair16_product(f64_set(s), va);
+
+		strange = i64_or(strange, residual_strange(va, least, most));
+		if (b) {
+			f64x16 vb = residual_load(dtype, b, i, count);
+			struct pair16 w = pair16_product(f64_set(u), vb);
+
+			strange = i64_or(strange, residual_strange(vb, least, most));
+			v = residual_signed(pair16_add(v, w), f64_add(v.high, w.high));
+		}
+		if (out)
+			residual_store(dtype, to, out, i, v, count);
+		if (high)
+			f64_store(high + i, v.high, count);
+		if (low)
+			f64_store(low + i, v.low, count);
+	});
+	return i64_any(strange);
+}
+
+/* a + b: one addition of the processor's rounds as it should. */
+INLINE int residual_plain(enum nc_dtype dtype, const void *a, const void *b, size_t n, void *out)
+{
+	if (dtype == NC_FLOAT64) {
+		const double *x = a, *y = b;
+		double *z = out;
+
+		for (size_t i = 0; i < n; i++)
+			z[i] = x[i] + y[i];
+		return not_finite_f64(z, n);
+	}
+	const float *x = a, *y = b;
+	float *z = out;
+
+	for (size_t i = 0; i < n; i++)
+		z[i] = x[i] + y[i];
+	return not_finite(z, n);
+}
+
+/*
+ * One row of n: out = s·a + u·b rounded to dtype (b NULL: s·a), and unrounded in `high` and `low`. out, high, low may
+ * each be NULL; high without low is the sum rounded to float64.
+ */
+static int residual_sum(enum nc_dtype dtype, double s, const void *a, double u, const void *b, size_t n, void *out,
+                        double *high, double *low)
+{
+	if (s == 1 && u == 1 && b && !high && (dtype == NC_FLOAT64 || dtype == NC_FLOAT32))
+		return residual_plain(dtype, a, b, n, out);
+	if (dtype == NC_FLOAT64)
+		return residual_general(NC_FLOAT64, s, a, u, b, n, out, high, low);
+	return residual_general(dtype, s, a, u, b, n, out, high, low);
+}
+
+/* high + low += a, one row of n in place. */
+static int residual_gather(enum nc_dtype dtype, const void *a, size_t n, double *high, double *low)
+{
+	double least = dtype == NC_FLOAT64 ? NORM_JOB_LEAST : 0, most = dtype == NC_FLOAT64 ? NORM_JOB_MOST : 0x1p+128;
+	i64x16 strange = i64_set(0);
+
+	ROW_BLOCKS(n, {
+		f64x16 va = residual_load(dtype, a, i, count);
+		struct pair16 v = {f64_load(high + i, count), f64_load(low + i, count)}, w = {va, f64_set(0)};
+
+		strange = i64_or(strange, residual_strange(va, least, most));
+		v = residual_signed(pair16_add(v, w), f64_add(v.high, va));
+		f64_store(high + i, v.high, count);
+		f64_store(low + i, v.low, count);
+	});
+	return i64_any(strange);
+}
+
+/* out = s·(high + low), rounded to dtype. */
+static void residual_scale(enum nc_dtype dtype, double s, const double *high, const double *low, size_t n, void *out)
+{
+	struct rounding to = rounding_to(dtype);
+
+	ROW_BLOCKS(n, {
+		struct pair16 v = {f64_load(high + i, count), f64_load(low + i, count)};
+		f64x16 scale = f64_set(s);
+
+		residual_store(dtype, to, out, i, residual_signed(pair16_scale(v, scale), f64_mul(v.high, scale)), count);
+	});
+}
+
+#endif
