@@ -1,6 +1,6 @@
 #include "norm.h"
 
-#include "kernels.h"
+#include "norm_job.h"
 #include "norm_wide.h"
 
 #include <math.h>
@@ -17,8 +17,8 @@ struct run {
 	struct norm_job job; /* for the kernels; its `slow` marks the rows that they left alone */
 };
 
-/* Elements that are worth a chunk of their own, and parameters. */
-enum { CHUNK_ELEMENTS = 16384, CHUNK_PARAMS = 1024 };
+/* Elements that are worth a chunk of their own. */
+enum { CHUNK_ELEMENTS = 16384 };
 
 const char *nc_norm_accumulation(enum nc_dtype dtype)
 {
@@ -158,9 +158,6 @@ static void run_chunk(void *context, size_t chunk)
 	if (end > call->rows)
 		end = call->rows;
 	if (run->fast) {
-		void (*rows)(const struct norm_job *, size_t, size_t) =
-			run->spec->dtype == NC_FLOAT64 ? kernels()->norm_pairs : kernels()->norm_narrow;
-
 		if (call->jvp) {
 			struct norm_job jvp = run->job;
 
@@ -169,9 +166,9 @@ static void run_chunk(void *context, size_t chunk)
 			jvp.projected = call->jvp;
 			jvp.y = jvp.xhat = jvp.divisor = jvp.mean = jvp.variance = NULL;
 			jvp.dgain = jvp.dbias = NULL;
-			rows(&jvp, first, end);
+			norm_job_rows(&jvp, first, end);
 		}
-		rows(&run->job, first, end);
+		norm_job_rows(&run->job, first, end);
 	}
 	for (size_t row = first; row < end; row++)
 		if (!run->fast || run->job.slow[row]) {
@@ -217,44 +214,13 @@ static enum nc_status param_gradients(const struct run *run, struct nc_arena *ar
 	return NC_OK;
 }
 
-/* A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. */
-static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow_job,
-                          struct nc_arena *arena)
-{
-	const struct kernels *k = kernels();
-
-	*ready = (struct norm_param){0};
-	if (!param.count)
-		return true;
-	if (narrow_job && param.dtype != NC_FLOAT64 && param.count == count && offset == 0) {
-		ready->narrow = param.data;
-		return !k->not_finite(param.data, count);
-	}
-	if (param.dtype == NC_FLOAT64 && param.count == count && offset == 0) {
-		ready->values = param.data;
-		return !k->out_of_range(param.data, count);
-	}
-	double *values = nc_arena_array(arena, count, sizeof(*values));
-	if (!values)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		values[i] = offset + nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);
-	ready->values = values;
-	return !k->out_of_range(values, count);
-}
-
 /* Fills run->job; run->fast stays false where the kernels cannot do it. */
 static void prepare(struct run *run, struct nc_arena *arena)
 {
-	const struct nc_norm_spec *spec = run->spec;
 	struct nc_norm_call *call = run->call;
-	size_t params = call->period * call->features, block = NORM_JOB_BLOCK * call->period;
-	size_t blocks = call->rows / block + (call->rows % block != 0);
-	bool narrow = spec->dtype != NC_FLOAT64, in_range = spec->epsilon == 0;
-	struct norm_job *job = &run->job;
 
-	*job = (struct norm_job){
-		.spec = spec,
+	run->job = (struct norm_job){
+		.spec = run->spec,
 		.features = call->features,
 		.period = call->period,
 		.x = call->x,
@@ -267,40 +233,16 @@ static void prepare(struct run *run, struct nc_arena *arena)
 		.variance = call->variance,
 	};
 	if (call->dx || call->dgain || call->dbias)
-		job->u = call->dy;
-	in_range = in_range || (spec->epsilon >= NORM_JOB_LEAST && spec->epsilon <= NORM_JOB_MOST);
-	if (!in_range || call->jacobian || call->diagonal)
-		return;
-	if (!prepare_param(&job->gain, call->gain, spec->gain_offset, params, narrow, arena) ||
-	    !prepare_param(&job->bias, call->bias, 0, params, narrow, arena))
-		return;
-	job->slow = nc_arena_zero(arena, call->rows, 1);
-	if (call->dgain)
-		job->dgain = nc_arena_array(arena, blocks, params * (narrow ? 1 : 2) * sizeof(double));
-	if (call->dbias)
-		job->dbias = nc_arena_array(arena, blocks, params * 2 * sizeof(double));
-	run->fast = job->slow && (!call->dgain || job->dgain) && (!call->dbias || job->dbias);
-}
-
-static void sum_chunk(void *context, size_t chunk)
-{
-	const struct run *run = context;
-	const struct nc_norm_call *call = run->call;
-	size_t params = call->period * call->features, block = NORM_JOB_BLOCK * call->period;
-	size_t blocks = call->rows / block + (call->rows % block != 0), from = chunk * CHUNK_PARAMS;
-	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
-
-	if (call->dgain)
-		kernels()->sum_blocks(&run->job, run->job.dgain, blocks, run->spec->dtype == NC_FLOAT64, from, to, call->dgain);
-	if (call->dbias)
-		kernels()->sum_blocks(&run->job, run->job.dbias, blocks, true, from, to, call->dbias);
+		run->job.u = call->dy;
+	if (!call->jacobian && !call->diagonal)
+		run->fast = norm_job_prepare(&run->job, call->rows, call->gain, call->bias, call->dgain, call->dbias, arena);
 }
 
 /* Every row, then the parameters' gradients. */
 static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
 {
 	struct nc_norm_call *call = run->call;
-	size_t rows = call->rows, params = call->period * call->features;
+	size_t rows = call->rows;
 
 	nc_pool_run(pool, run_chunk, run, rows / run->chunk_rows + (rows % run->chunk_rows != 0));
 	if (run->bad_row != SIZE_MAX) {
@@ -311,7 +253,7 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 		return NC_OK;
 	if (!run->fast || run->any_slow)
 		return param_gradients(run, arena);
-	nc_pool_run(pool, sum_chunk, run, params / CHUNK_PARAMS + (params % CHUNK_PARAMS != 0));
+	norm_job_sum(&run->job, rows, call->dgain, call->dbias, pool);
 	return NC_OK;
 }
 

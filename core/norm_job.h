@@ -57,4 +57,17 @@ struct norm_job {
 
 enum { NORM_JOB_BLOCK = 16, NORM_JOB_LEFT = 1, NORM_JOB_DOUBTFUL = 2 };
 
+/*
+ * Fills gain, bias, slow (all 0), and dgain and dbias where asked, of a job whose spec, features and period are set;
+ * memory from arena. false: the kernels cannot hold epsilon or the parameters, or memory is out; wide arithmetic can.
+ */
+bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, struct nc_param bias, bool dgain, bool dbias,
+                      struct nc_arena *arena);
+
+/* The kernel for the job's dtype. */
+void norm_job_rows(const struct norm_job *job, size_t first, size_t end);
+
+/* Sums the blocks of all rows into dgain and dbias (period × features of spec->dtype; each may be NULL), rounded once. */
+void norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool);
+
 #endif

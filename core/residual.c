@@ -1,18 +1,34 @@
 #include "residual.h"
 
+#include "kernels.h"
+#include "norm_job.h"
 #include "norm_wide.h"
 
 #include <math.h>
 
+/* One thread's work memory: a group of rows, or one row in wide arithmetic. */
+struct slot {
+	int taken;
+	double *sum, *sum_low, *vjp, *vjp_low; /* group_rows × features; what the call has no use for is NULL */
+	struct wide *d;                        /* features: the whole gradient of a row's sum */
+};
+
 struct run {
 	struct nc_residual_call *call;
 	struct nc_norm_spec spec; /* call->norm, or a stand-in that only says the dtype */
-	struct wide *d;           /* rows × features: the whole gradient of the sum, for a form other than none */
-	size_t chunk_rows;
+	size_t chunk_rows, group_rows;
 	size_t bad_row;           /* the first row without a value, or SIZE_MAX */
+	int any_slow;             /* the parameters' gradients need wide arithmetic */
+	bool fast;                /* the kernels can hold scales and parameters */
+	bool gradients;           /* dx or one of its like is wanted */
+	struct norm_job job;      /* its `slow` marks the rows that the kernels left alone, with a norm or without */
+	void *rounded;            /* rows × features: the rounded sum, where call->round_sum, else call->y */
+	struct slot *slots;       /* as many as threads */
+	unsigned slot_count;
 };
 
-enum { CHUNK_ELEMENTS = 16384 };
+/* Elements that are worth a chunk; that a slot holds. */
+enum { CHUNK_ELEMENTS = 16384, GROUP_ELEMENTS = 8192 };
 
 static bool param_valid(struct nc_param param, size_t n)
 {
@@ -139,7 +155,8 @@ static void run_gradients(const struct run *run, size_t start, const struct wide
 	}
 }
 
-static void run_row(struct run *run, size_t row)
+/* Every output of one row but the parameters' gradients, in wide arithmetic; d is for features of them. */
+static void run_row(struct run *run, size_t row, struct wide *d)
 {
 	struct nc_residual_call *call = run->call;
 	enum nc_dtype dtype = call->dtype, stat = dtype == NC_FLOAT64 ? NC_FLOAT64 : NC_FLOAT32;
@@ -169,10 +186,8 @@ static void run_row(struct run *run, size_t row)
 		for (size_t i = 0; i < n && call->normed; i++)
 			set(dtype, call->normed, start + i, wide_row_y(&w, i));
 	}
-	if (!run->d)
+	if (!run->gradients)
 		return;
-
-	struct wide *d = run->d + start;
 	if (call->dnormed) {
 		p.u = at(dtype, call->dnormed, start);
 		wide_project_begin(&w, &p);
@@ -185,13 +200,106 @@ static void run_row(struct run *run, size_t row)
 	run_gradients(run, start, d);
 }
 
+/* The sums of the rows [first, end): rounded into y, unrounded into the slot for a norm. */
+static void sum_rows(struct run *run, const struct slot *slot, size_t first, size_t end)
+{
+	const struct nc_residual_call *call = run->call;
+	size_t n = call->features;
+
+	for (size_t row = first; row < end; row++) {
+		size_t at_row = (row - first) * n;
+		double *high = slot->sum ? slot->sum + at_row : NULL, *low = slot->sum_low ? slot->sum_low + at_row : NULL;
+		char *rounded = run->rounded;
+
+		if (rounded)
+			rounded += row * n * nc_dtype_storage_bytes(call->dtype);
+		if ((rounded || high) &&
+		    kernels()->residual_sum(call->dtype, call->skip_scale, at(call->dtype, call->x, row * n), call->update_scale,
+		                            at(call->dtype, call->update, row * n), n, rounded, high, low))
+			run->job.slow[row] = NORM_JOB_LEFT;
+	}
+}
+
+/* One row of s·d or u·d, when it is wanted; what is not certain to be right is left to wide arithmetic. */
+static void scale_row(struct run *run, const struct slot *slot, double scale, size_t row, size_t first, void *out)
+{
+	const struct nc_residual_call *call = run->call;
+	size_t n = call->features, at_row = (row - first) * n;
+	char *place = out;
+	int doubt;
+
+	if (!out)
+		return;
+	place += row * n * nc_dtype_storage_bytes(call->dtype);
+	if (slot->vjp)
+		doubt = kernels()->residual_scale(call->dtype, scale, slot->vjp + at_row, slot->vjp_low ? slot->vjp_low + at_row : NULL,
+		                                  n, place);
+	else
+		doubt = kernels()->residual_sum(call->dtype, scale, at(call->dtype, call->dy, row * n), 0, NULL, n, place, NULL, NULL);
+	if (doubt && !run->job.slow[row])
+		run->job.slow[row] = NORM_JOB_DOUBTFUL;
+}
+
+static void gradient_rows(struct run *run, const struct slot *slot, size_t first, size_t end)
+{
+	const struct nc_residual_call *call = run->call;
+	size_t n = call->features;
+
+	for (size_t row = first; row < end; row++) {
+		size_t at_row = (row - first) * n;
+
+		if (run->job.slow[row])
+			continue;
+		if (slot->vjp && call->dy &&
+		    kernels()->residual_gather(call->dtype, at(call->dtype, call->dy, row * n), n, slot->vjp + at_row,
+		                               slot->vjp_low ? slot->vjp_low + at_row : NULL))
+			run->job.slow[row] = NORM_JOB_DOUBTFUL;
+		scale_row(run, slot, call->skip_scale, row, first, call->dx);
+		scale_row(run, slot, call->update_scale, row, first, call->dupdate);
+	}
+}
+
+static void run_group(struct run *run, const struct slot *slot, size_t first, size_t end)
+{
+	sum_rows(run, slot, first, end);
+	if (run->call->norm) {
+		struct norm_job job = run->job;
+
+		job.sum = slot->sum;
+		job.sum_low = slot->sum_low;
+		job.vjp = slot->vjp;
+		job.vjp_low = slot->vjp_low;
+		job.base = first;
+		norm_job_rows(&job, first, end);
+	}
+	if (run->gradients)
+		gradient_rows(run, slot, first, end);
+}
+
+static struct slot *take_slot(struct run *run)
+{
+	for (unsigned i = 0;; i = (i + 1) % run->slot_count)
+		if (!__atomic_exchange_n(&run->slots[i].taken, 1, __ATOMIC_ACQUIRE))
+			return &run->slots[i];
+}
+
 static void run_chunk(void *context, size_t chunk)
 {
 	struct run *run = context;
 	size_t first = chunk * run->chunk_rows, end = first + run->chunk_rows;
+	struct slot *slot = take_slot(run);
 
-	for (size_t row = first; row < end && row < run->call->rows; row++)
-		run_row(run, row);
+	if (end > run->call->rows)
+		end = run->call->rows;
+	for (size_t row = first; row < end && run->fast; row += run->group_rows)
+		run_group(run, slot, row, end - row < run->group_rows ? end : row + run->group_rows);
+	for (size_t row = first; row < end; row++)
+		if (!run->fast || run->job.slow[row]) {
+			if (!run->fast || run->job.slow[row] == NORM_JOB_LEFT)
+				__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
+			run_row(run, row, slot->d);
+		}
+	__atomic_store_n(&slot->taken, 0, __ATOMIC_RELEASE);
 }
 
 static enum nc_status param_gradients(const struct run *run, struct nc_arena *arena)
@@ -244,31 +352,106 @@ static void jacobians(const struct nc_residual_call *call)
 	}
 }
 
+static bool scale_fits(double scale)
+{
+	return scale == 0 || (fabs(scale) >= NORM_JOB_LEAST && fabs(scale) <= NORM_JOB_MOST);
+}
+
+/* Sets run->fast where the kernels can do it, and what they need. */
+static void prepare(struct run *run, struct nc_arena *arena)
+{
+	const struct nc_residual_call *call = run->call;
+
+	run->job = (struct norm_job){
+		.spec = &run->spec,
+		.features = call->features,
+		.period = period(call),
+		.x = call->round_sum ? run->rounded : NULL,
+		.gained = true,
+		.u = run->gradients || call->dgain || call->dbias ? call->dnormed : NULL,
+		.y = call->normed,
+		.divisor = call->divisor,
+		.mean = call->mean,
+		.variance = call->variance,
+	};
+	if (!scale_fits(call->skip_scale) || !scale_fits(call->update_scale) || (call->form != NC_JACOBIAN_NONE && run->gradients))
+		return;
+	if (call->norm) {
+		run->fast = norm_job_prepare(&run->job, call->rows, call->gain, call->bias, call->dgain, call->dbias, arena);
+	} else {
+		run->job.slow = nc_arena_zero(arena, call->rows, 1);
+		run->fast = run->job.slow;
+	}
+}
+
+static enum nc_status make_slots(struct run *run, struct nc_arena *arena)
+{
+	const struct nc_residual_call *call = run->call;
+	size_t n = call->features, count;
+	bool pairs = call->dtype == NC_FLOAT64, sum = run->fast && call->norm && !call->round_sum;
+	bool vjp = run->fast && run->gradients && call->dnormed;
+
+	if (__builtin_mul_overflow(run->group_rows, n, &count))
+		return NC_NO_MEMORY;
+	run->slots = nc_arena_zero(arena, run->slot_count, sizeof(*run->slots));
+	for (unsigned i = 0; run->slots && i < run->slot_count; i++) {
+		struct slot *slot = &run->slots[i];
+		double **wanted[] = {sum ? &slot->sum : NULL, sum && pairs ? &slot->sum_low : NULL, vjp ? &slot->vjp : NULL,
+		                     vjp && pairs ? &slot->vjp_low : NULL};
+
+		for (int k = 0; k < 4; k++)
+			if (wanted[k] && !(*wanted[k] = nc_arena_array(arena, count, sizeof(double))))
+				return NC_NO_MEMORY;
+		if (run->gradients && !(slot->d = nc_arena_array(arena, n, sizeof(*slot->d))))
+			return NC_NO_MEMORY;
+	}
+	return run->slots ? NC_OK : NC_NO_MEMORY;
+}
+
+static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
+{
+	struct nc_residual_call *call = run->call;
+	enum nc_status status;
+
+	run->rounded = call->y;
+	if (call->norm && call->round_sum && !call->y &&
+	    !(run->rounded = nc_arena_array(arena, call->rows * call->features, nc_dtype_storage_bytes(call->dtype))))
+		return NC_NO_MEMORY;
+	prepare(run, arena);
+	status = make_slots(run, arena);
+	if (status)
+		return status;
+	nc_pool_run(pool, run_chunk, run, call->rows / run->chunk_rows + (call->rows % run->chunk_rows != 0));
+	if (run->bad_row != SIZE_MAX) {
+		call->bad_row = run->bad_row;
+		return NC_NO_VALUE;
+	}
+	jacobians(call);
+	if (!call->dgain && !call->dbias)
+		return NC_OK;
+	if (!run->fast || run->any_slow)
+		return param_gradients(run, arena);
+	norm_job_sum(&run->job, call->rows, call->dgain, call->dbias, pool);
+	return NC_OK;
+}
+
 enum nc_status nc_residual(struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena)
 {
 	if (!valid(call))
 		return NC_INVALID;
 
-	size_t chunk_rows = CHUNK_ELEMENTS / call->features + 1, mark = nc_arena_mark(arena);
-	struct run run = {.call = call, .chunk_rows = chunk_rows, .bad_row = SIZE_MAX};
-	enum nc_status status = NC_OK;
+	size_t mark = nc_arena_mark(arena), block = NORM_JOB_BLOCK * period(call);
+	struct run run = {
+		.call = call,
+		.spec = call->norm ? *call->norm : (struct nc_norm_spec){.dtype = call->dtype},
+		.chunk_rows = (CHUNK_ELEMENTS / call->features / block + 1) * block,
+		.group_rows = GROUP_ELEMENTS / call->features + 1,
+		.bad_row = SIZE_MAX,
+		.gradients = call->dx || call->dupdate || call->dx_identity || call->dx_sublayer,
+		.slot_count = nc_pool_threads(pool),
+	};
+	enum nc_status status = run_all(&run, pool, arena);
 
-	run.spec = call->norm ? *call->norm : (struct nc_norm_spec){.dtype = call->dtype};
-	if (call->dx || call->dupdate || call->dx_identity || call->dx_sublayer) {
-		run.d = nc_arena_array(arena, call->rows * call->features, sizeof(*run.d));
-		if (!run.d)
-			status = NC_NO_MEMORY;
-	}
-	if (!status && (call->dgain || call->dbias))
-		status = param_gradients(&run, arena);
-	if (!status)
-		nc_pool_run(pool, run_chunk, &run, call->rows / chunk_rows + (call->rows % chunk_rows != 0));
-	if (!status && run.bad_row != SIZE_MAX) {
-		call->bad_row = run.bad_row;
-		status = NC_NO_VALUE;
-	}
-	if (!status)
-		jacobians(call);
 	nc_arena_rewind(arena, mark);
 	return status;
 }

@@ -16,9 +16,6 @@
 /* Sums are taken over at most this many features in lanes, then compensated. */
 enum { NARROW_CHUNK = 4096 };
 
-/* Relative error that no output of bfloat16 or float16 reaches, its terms not cancelling much. */
-#define NARROW_ERROR 0x1p-45
-
 enum narrow_gain { NARROW_GAIN_NONE, NARROW_GAIN_FLOAT, NARROW_GAIN_ANY };
 
 /* What is constant over a run of rows. The first three are compile-time constants of each variant. */
@@ -134,17 +131,12 @@ INLINE void narrow_means(const struct narrow *a, struct narrow_row *row)
 	row->mean_u = (u_sum.high + u_sum.low) / (double)a->n;
 }
 
-INLINE f64x16 narrow_zero_beyond(f64x16 v, unsigned count)
-{
-	return count == LANES ? v : f64_and(v, i64_lanes_below(count));
-}
-
 /* x − μ₀, zero beyond count. */
 INLINE f64x16 narrow_difference(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
 {
 	f64x16 x = narrow_x(a, row, i, count);
 
-	return a->layer ? narrow_zero_beyond(f64_sub(x, f64_set(row->mean)), count) : x;
+	return a->layer ? f64_zero_beyond(f64_sub(x, f64_set(row->mean)), count) : x;
 }
 
 /*
@@ -252,7 +244,7 @@ INLINE void narrow_store(const struct narrow *a, i64x16 *doubt, float *p, f64x16
 	if (!a->direct) {
 		/* 0 is never halfway, so that lanes beyond count are made 0 */
 		if (a->coarse)
-			*doubt = i64_or(*doubt, f64_doubtful(narrow_zero_beyond(v, count), a->output, NARROW_ERROR));
+			*doubt = i64_or(*doubt, f64_doubtful(f64_zero_beyond(v, count), a->output, NORM_ERROR));
 		v = f64_round(v, a->output);
 	}
 	f64_store_f32(p, v, count);
@@ -279,8 +271,8 @@ INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row,
 		if (first)
 			v = narrow_over_r(a, row, narrow_gained(a, narrow_centre(a, row, i, count), row->param + i, count));
 		else {
-			v = narrow_zero_beyond(narrow_over_r(a, row, narrow_centre(a, row, i, count)), count);
-			*doubt = i64_or(*doubt, f64_doubtful(v, a->xhat, NARROW_ERROR));
+			v = f64_zero_beyond(narrow_over_r(a, row, narrow_centre(a, row, i, count)), count);
+			*doubt = i64_or(*doubt, f64_doubtful(v, a->xhat, NORM_ERROR));
 			v = narrow_gained(a, f64_round(v, a->xhat), row->param + i, count);
 		}
 		if (biased)
@@ -444,7 +436,7 @@ NARROW_VARIANTS(layer_vjp, true, true)
 static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 {
 	const struct nc_norm_spec *spec = job->spec;
-	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->gain.values && !job->sum;
+	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->gain.values && !job->sum && !job->vjp;
 	struct narrow a = {
 		.layer = spec->kind == NC_LAYERNORM,
 		.projects = job->u,

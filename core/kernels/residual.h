@@ -99,6 +99,10 @@ INLINE int residual_plain(enum nc_dtype dtype, const void *a, const void *b, siz
 static int residual_sum(enum nc_dtype dtype, double s, const void *a, double u, const void *b, size_t n, void *out,
                         double *high, double *low)
 {
+	if (s == 1 && !b && !high) {
+		memcpy(out, a, n * nc_dtype_storage_bytes(dtype));
+		return 0;
+	}
 	if (s == 1 && u == 1 && b && !high && (dtype == NC_FLOAT64 || dtype == NC_FLOAT32))
 		return residual_plain(dtype, a, b, n, out);
 	if (dtype == NC_FLOAT64)
@@ -106,35 +110,53 @@ static int residual_sum(enum nc_dtype dtype, double s, const void *a, double u, 
 	return residual_general(dtype, s, a, u, b, n, out, high, low);
 }
 
-/* high + low += a, one row of n in place. */
+/* high + low += a, one row of n in place; without low high += a. */
 static int residual_gather(enum nc_dtype dtype, const void *a, size_t n, double *high, double *low)
 {
-	double least = dtype == NC_FLOAT64 ? NORM_JOB_LEAST : 0, most = dtype == NC_FLOAT64 ? NORM_JOB_MOST : 0x1p+128;
+	double least = low ? NORM_JOB_LEAST : 0, most = low ? NORM_JOB_MOST : 0x1p+128;
 	i64x16 strange = i64_set(0);
 
 	ROW_BLOCKS(n, {
-		f64x16 va = residual_load(dtype, a, i, count);
-		struct pair16 v = {f64_load(high + i, count), f64_load(low + i, count)}, w = {va, f64_set(0)};
+		f64x16 va = residual_load(dtype, a, i, count), whole = f64_load(high + i, count), plain = f64_add(whole, va);
 
 		strange = i64_or(strange, residual_strange(va, least, most));
-		v = residual_signed(pair16_add(v, w), f64_add(v.high, va));
-		f64_store(high + i, v.high, count);
-		f64_store(low + i, v.low, count);
+		if (low) {
+			struct pair16 v = {whole, f64_load(low + i, count)}, w = {va, f64_set(0)};
+
+			v = residual_signed(pair16_add(v, w), plain);
+			f64_store(high + i, v.high, count);
+			f64_store(low + i, v.low, count);
+		} else {
+			f64_store(high + i, plain, count);
+		}
 	});
 	return i64_any(strange);
 }
 
-/* out = s·(high + low), rounded to dtype. */
-static void residual_scale(enum nc_dtype dtype, double s, const double *high, const double *low, size_t n, void *out)
+/*
+ * out = s·(high + low), rounded to dtype; low NULL: 0. Without low a rounding to few bits may be decided by the errors of
+ * high: the result is other than 0 then.
+ */
+static int residual_scale(enum nc_dtype dtype, double s, const double *high, const double *low, size_t n, void *out)
 {
 	struct rounding to = rounding_to(dtype);
+	bool coarse = dtype == NC_BFLOAT16 || dtype == NC_FLOAT16;
+	i64x16 doubt = i64_set(0);
 
 	ROW_BLOCKS(n, {
-		struct pair16 v = {f64_load(high + i, count), f64_load(low + i, count)};
-		f64x16 scale = f64_set(s);
+		f64x16 scale = f64_set(s), whole = f64_load(high + i, count), plain = f64_mul(whole, scale);
 
-		residual_store(dtype, to, out, i, residual_signed(pair16_scale(v, scale), f64_mul(v.high, scale)), count);
+		if (low) {
+			struct pair16 v = {whole, f64_load(low + i, count)};
+
+			residual_store(dtype, to, out, i, residual_signed(pair16_scale(v, scale), plain), count);
+		} else {
+			if (coarse)
+				doubt = i64_or(doubt, f64_doubtful(f64_zero_beyond(plain, count), to, NORM_ERROR));
+			f64_store_f32((float *)out + i, f64_round(plain, to), count);
+		}
 	});
+	return i64_any(doubt);
 }
 
 #endif

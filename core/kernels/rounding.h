@@ -32,6 +32,9 @@ INLINE f64x16 f64_round(f64x16 a, struct rounding to)
 	return f64_or(rounded, sign);
 }
 
+/* Relative error that no value of bfloat16 or float16 reaches before it is rounded, its terms not cancelling much. */
+#define NORM_ERROR 0x1p-45
+
 /*
  * Lanes whose rounding the errors of a are enough to change: those within `error`·|a| of halfway between two values of
  * the dtype. Halfway itself is among them, since it may be exact or not.

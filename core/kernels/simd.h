@@ -276,6 +276,11 @@ INLINE i64x16 i64_lanes_below(unsigned count)
 	return r;
 }
 
+INLINE f64x16 f64_zero_beyond(f64x16 v, unsigned count)
+{
+	return count == LANES ? v : f64_and(v, i64_lanes_below(count));
+}
+
 /* float32 to float64 and back, WIDTH of them (gcc 12 makes halves of __builtin_convertvector). */
 INLINE vf64 vf64_from_f32(const float *p)
 {

@@ -287,6 +287,28 @@ START_TEST(threads_change_no_bit)
 		free(want);
 		norm_case_free(&c);
 	}
+	for (int trial = 0; trial < 16; trial++) {
+		struct case_options options = {.elements = 30000, .dtype = trial % NC_DTYPE_COUNT,
+		                               .features = 1 + (int)random_below(&random, 300), .rows = 200 + trial};
+		struct residual_case c;
+		struct array arrays[MOST_ARRAYS];
+		size_t total;
+
+		residual_case_make(&c, &random, &options);
+		c.norm.epsilon = 1e-5;
+		size_t count = residual_arrays(&c, arrays);
+		ck_assert_int_eq(nc_residual(&c.call, NULL, arena), NC_OK);
+		char *want = gathered(arrays, count, &total);
+		for (int t = 0; t < 8; t++) {
+			clear(arrays, count);
+			ck_assert_int_eq(nc_residual(&c.call, pools[t], arena), NC_OK);
+			char *got = gathered(arrays, count, &total);
+			ck_assert(!memcmp(got, want, total));
+			free(got);
+		}
+		free(want);
+		residual_case_free(&c);
+	}
 	for (unsigned t = 0; t < 8; t++)
 		nc_pool_destroy(pools[t]);
 }

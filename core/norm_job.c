@@ -1,0 +1,99 @@
+#include "norm_job.h"
+
+#include "kernels.h"
+#include "norm_wide.h"
+
+/* Parameters that are worth a chunk of their own. */
+enum { CHUNK_PARAMS = 1024 };
+
+static bool in_range(double magnitude)
+{
+	return magnitude == 0 || (magnitude >= NORM_JOB_LEAST && magnitude <= NORM_JOB_MOST);
+}
+
+/* A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. */
+static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow,
+                          struct nc_arena *arena)
+{
+	const struct kernels *k = kernels();
+
+	*ready = (struct norm_param){0};
+	if (!param.count)
+		return true;
+	if (narrow && param.dtype != NC_FLOAT64 && param.count == count && offset == 0) {
+		ready->narrow = param.data;
+		return !k->not_finite(param.data, count);
+	}
+	if (param.dtype == NC_FLOAT64 && param.count == count && offset == 0) {
+		ready->values = param.data;
+		return !k->out_of_range(param.data, count);
+	}
+	double *values = nc_arena_array(arena, count, sizeof(*values));
+	if (!values)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		values[i] = offset + nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);
+	ready->values = values;
+	return !k->out_of_range(values, count);
+}
+
+static size_t blocks_of(const struct norm_job *job, size_t rows)
+{
+	size_t block = NORM_JOB_BLOCK * job->period;
+
+	return rows / block + (rows % block != 0);
+}
+
+bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, struct nc_param bias, bool dgain, bool dbias,
+                      struct nc_arena *arena)
+{
+	const struct nc_norm_spec *spec = job->spec;
+	size_t params = job->period * job->features;
+	bool narrow = spec->dtype != NC_FLOAT64;
+
+	if (!in_range(spec->epsilon) || !prepare_param(&job->gain, gain, spec->gain_offset, params, narrow, arena) ||
+	    !prepare_param(&job->bias, bias, 0, params, narrow, arena))
+		return false;
+	job->slow = nc_arena_zero(arena, rows, 1);
+	if (dgain)
+		job->dgain = nc_arena_array(arena, blocks_of(job, rows), params * (narrow ? 1 : 2) * sizeof(double));
+	if (dbias)
+		job->dbias = nc_arena_array(arena, blocks_of(job, rows), params * 2 * sizeof(double));
+	return job->slow && (!dgain || job->dgain) && (!dbias || job->dbias);
+}
+
+void norm_job_rows(const struct norm_job *job, size_t first, size_t end)
+{
+	if (job->spec->dtype == NC_FLOAT64)
+		kernels()->norm_pairs(job, first, end);
+	else
+		kernels()->norm_narrow(job, first, end);
+}
+
+struct sums {
+	const struct norm_job *job;
+	size_t blocks;
+	void *dgain, *dbias;
+};
+
+static void sum_chunk(void *context, size_t chunk)
+{
+	const struct sums *sums = context;
+	const struct norm_job *job = sums->job;
+	size_t params = job->period * job->features, from = chunk * CHUNK_PARAMS;
+	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
+
+	if (sums->dgain)
+		kernels()->sum_blocks(job, job->dgain, sums->blocks, job->spec->dtype == NC_FLOAT64, from, to, sums->dgain);
+	if (sums->dbias)
+		kernels()->sum_blocks(job, job->dbias, sums->blocks, true, from, to, sums->dbias);
+}
+
+void norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool)
+{
+	struct sums sums = {job, blocks_of(job, rows), dgain, dbias};
+	size_t params = job->period * job->features;
+
+	if (dgain || dbias)
+		nc_pool_run(pool, sum_chunk, &sums, params / CHUNK_PARAMS + (params % CHUNK_PARAMS != 0));
+}
