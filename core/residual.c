@@ -40,7 +40,8 @@ static bool valid(const struct nc_residual_call *call)
 	const struct nc_norm_spec *norm = call->norm;
 	size_t elements, square, params, parts = call->period ? call->period : 1;
 
-	if (!call->features || call->rows % parts || __builtin_mul_overflow(parts, call->features, &params) || __builtin_mul_overflow(call->rows, call->features, &elements))
+	if (!call->features || call->rows % parts || __builtin_mul_overflow(parts, call->features, &params) ||
+	    __builtin_mul_overflow(call->rows, call->features, &elements))
 		return false;
 	if (!isfinite(call->skip_scale) || !isfinite(call->update_scale))
 		return false;
