@@ -41,6 +41,9 @@ ISA_FLAGS_avx512 := $(ISA_FLAGS_avx2) -mavx512f -mavx512cd -mavx512dq -mavx512bw
                     -mprefer-vector-width=512
 ISA_FLAGS_neon   :=
 
+# Checked at every step, kernels take the compiler minutes at -O3.
+ISA_OPT := $(if $(SAN),-O1,-O3)
+
 isa_objects = $(foreach i,$(ISAS),$(patsubst %.c,$(B)/%.$(i).o,$(filter $(1)/%,$(ISA_SOURCES))))
 CORE_O   := $(patsubst %.c,$(B)/%.o,$(wildcard core/*.c core/block/*.c core/diagnose/*.c)) $(call isa_objects,core)
 API_O    := $(patsubst %.c,$(B)/%.o,$(wildcard api/*.c api/json/*.c)) $(call isa_objects,api)
@@ -75,7 +78,7 @@ define isa_rule
 $(B)/%.$(1).o: %.c Makefile
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
-	$(Q)$$(call compile,-O3 $(ISA_FLAGS_$(1)) -DKERNEL_ISA=$(1) -DKERNEL_ISA_$(1)=1)
+	$(Q)$$(call compile,$(ISA_OPT) $(ISA_FLAGS_$(1)) -DKERNEL_ISA=$(1) -DKERNEL_ISA_$(1)=1)
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
@@ -93,7 +96,6 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/libsupport.a $(B)/libnormserver.a $(B)/libnorm
 BUILD_PACKAGES := gcc libc6-dev libmicrohttpd-dev libjansson-dev libsleef-dev curl
 TEST_PACKAGES  := $(BUILD_PACKAGES) check libsubunit-dev libmpfr-dev libcurl4-openssl-dev python3
 LINT_PACKAGES  := $(TEST_PACKAGES) clang shellcheck git
-SAN_PACKAGES   := $(TEST_PACKAGES) clang libclang-rt-14-dev
 NEON_PACKAGES  := gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6:arm64 qemu-user-static libsleef-dev:arm64 libmpfr-dev:arm64 \
                   check:arm64 libsubunit-dev:arm64 libjansson-dev:arm64
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -126,7 +128,7 @@ test: ## install what is missing, build and run every test
 chosen = $(if $(ONLY),$(foreach t,$(1),$(if $(strip $(foreach o,$(ONLY),$(findstring $(o),$(notdir $(t))))),$(t))),$(1))
 
 .PHONY: check
-check: $(B)/normd $(call chosen,$(TESTS)) ## run every test, without installing anything (SAN=address,undefined CC=clang work)
+check: $(B)/normd $(call chosen,$(TESTS)) ## run every test, without installing anything (SAN=address,undefined works)
 	@NORMD=$(B)/normd BUILD=$(B) tests/run.sh $(call chosen,$(TESTS) $(TEST_SCRIPTS))
 
 # --- what else must hold -----------------------------------------------------------------------------------------
@@ -161,11 +163,11 @@ headers: ## compile each header alone
 		$(CC) -std=gnu11 $(WARN) -Wno-unused-function -I. -D_GNU_SOURCE -fsyntax-only -x c $$h || exit 1; done
 
 sanitize: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(call install,$(SAN_PACKAGES))
-	@$(MAKE) --no-print-directory check CC=clang SAN=address,undefined
+	$(call install,$(TEST_PACKAGES))
+	@$(MAKE) --no-print-directory check SAN=address,undefined
 
 test-thread: ## the tests that share memory between threads, under ThreadSanitizer
-	$(call install,$(SAN_PACKAGES))
+	$(call install,$(TEST_PACKAGES))
 	@$(MAKE) --no-print-directory check SAN=thread ONLY="pool arena kernels norm jobs http"
 
 NEON := CC=aarch64-linux-gnu-gcc TEST_LIBS="-lcheck -lsubunit -lrt -lmpfr -lgmp" B=build/neon

@@ -3,12 +3,12 @@
 #include <math.h>
 
 /* Beyond any exponent that matters, and far from where sums with digit counts could overflow. */
-#define EXPONENT_LIMIT INT64_C(1000000000000000000)
+#define EXPONENT_LIMIT INT64_C(100000000000000000)
 
 /* Appends a run of digits to the mantissa while there is room for it; *dropped counts those that found none. */
 static const char *scan_digits(const char *p, const char *end, struct decimal *d, int64_t *dropped)
 {
-	const uint64_t full = UINT64_C(1000000000000000000); /* 10^18: a mantissa of 19 digits */
+	const uint64_t full = UINT64_C(100000000000000000); /* 10^18: a mantissa of 19 digits */
 	while (d->mantissa < full / 10000000 && end - p >= 8 && json_are_digits(p)) {
 		d->mantissa = d->mantissa * 100000000 + json_eight_digits(p);
 		p += 8;

@@ -3,6 +3,7 @@
  * depend on the number of threads.
  */
 #include "tests/support/api_client.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -12,15 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#ifndef SANITIZED
+#if !SANITIZED
 /* Every allocation of the program comes by here, whatever library asks for it. */
 static atomic_size_t allocations;
 
@@ -75,7 +68,7 @@ static char *request_text(int kind, size_t rows, size_t features)
 
 START_TEST(nothing_from_the_heap_and_no_new_page)
 {
-#ifndef SANITIZED
+#if !SANITIZED
 	static const size_t rows[] = {1, 1, 64, 256};
 	static const size_t features[] = {4, 4096, 1024, 512};
 	enum { WARM = 12, TURNS = 20, FEW = TURNS / 2 }; /* less than a page a turn: what the system does beside us */

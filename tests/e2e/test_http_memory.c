@@ -1,5 +1,6 @@
 /* The daemon's memory: its peak for one large request, and that a second one of the same size touches no new page. */
 #include "tests/support/daemon.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/suite.h"
 #include "tests/support/wire.h"
 
@@ -7,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A sanitizer's own pages are in every figure: they are printed, not judged. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 /* A float32 matrix of about `bytes` of text, nine digits a number; the caller frees it. */
 static char *large_body(size_t bytes)
