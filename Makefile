@@ -1,7 +1,6 @@
 # normd: `make run` and `make test` are the two commands; `make help` lists the rest.
 
 VERSION := 0.1.0
-PREFIX  ?= /usr/local
 DEPS    ?= 1
 V       ?= 0
 
@@ -18,7 +17,8 @@ B := build$(if $(variant),/$(subst $(empty) $(empty),-,$(variant)))
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual \
         -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-psabi
 CFLAGS   ?= -O2 -g
-OUR_C    := -std=gnu11 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fno-trapping-math -fvisibility=hidden -fPIC -pthread \
+OUR_C    := -std=gnu11 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fno-trapping-math \
+            -fPIC -fvisibility=hidden -fno-semantic-interposition -pthread \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 OUR_CPP  := -I. -D_GNU_SOURCE -DNORMD_VERSION='"$(VERSION)"' -MMD -MP
 OUR_LD   := -pthread $(if $(SAN),-fsanitize=$(SAN))
@@ -88,13 +88,15 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/libsupport.a $(B)/libnormserver.a $(B)/libnorm
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(OUR_LD) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) -ljansson $(LIBS)
 
+include install/install.mk
+
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
 # --- what a fresh Debian needs -----------------------------------------------------------------------------------
 
 BUILD_PACKAGES := gcc libc6-dev libmicrohttpd-dev libjansson-dev libsleef-dev curl
-TEST_PACKAGES  := $(BUILD_PACKAGES) check libsubunit-dev libmpfr-dev libcurl4-openssl-dev python3
+TEST_PACKAGES  := $(BUILD_PACKAGES) check libsubunit-dev libmpfr-dev libcurl4-openssl-dev python3 pkgconf
 LINT_PACKAGES  := $(TEST_PACKAGES) clang shellcheck git
 NEON_PACKAGES  := gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6:arm64 qemu-user-static libsleef-dev:arm64 libmpfr-dev:arm64 \
                   check:arm64 libsubunit-dev:arm64 libjansson-dev:arm64
@@ -128,7 +130,7 @@ test: ## install what is missing, build and run every test
 chosen = $(if $(ONLY),$(foreach t,$(1),$(if $(strip $(foreach o,$(ONLY),$(findstring $(o),$(notdir $(t))))),$(t))),$(1))
 
 .PHONY: check
-check: $(B)/normd $(call chosen,$(TESTS)) ## run every test, without installing anything (SAN=address,undefined works)
+check: $(B)/normd $(call chosen,$(TESTS)) $(if $(SAN),,$(INSTALLED)) ## run every test, without installing anything (SAN=address,undefined works)
 	@NORMD=$(B)/normd BUILD=$(B) tests/run.sh $(call chosen,$(TESTS) $(TEST_SCRIPTS))
 
 # --- what else must hold -----------------------------------------------------------------------------------------
@@ -198,10 +200,6 @@ test-bare: ## `make run` and `make test` in a Debian 12 that has only make (root
 
 test-all: ## all of the above, as .ci/run does
 	@.ci/run all
-
-.PHONY: install
-install: $(B)/normd ## install the daemon (PREFIX=/usr/local, DESTDIR=)
-	install -D -m 755 $(B)/normd $(DESTDIR)$(PREFIX)/bin/normd
 
 .PHONY: clean help
 clean: ## delete everything built

@@ -10,7 +10,11 @@
 #ifndef NORMCORE_ARENA_H
 #define NORMCORE_ARENA_H
 
+#include "public.h"
+
 #include <stddef.h>
+
+NC_PUBLIC_BEGIN
 
 enum { NC_ALIGN = 64 };
 
@@ -19,6 +23,7 @@ struct nc_arena;
 /* Reserves capacity bytes of addresses (rounded up to whole huge pages). NULL when the system refuses. */
 struct nc_arena *nc_arena_create(size_t capacity);
 
+/* NULL is nothing to do. */
 void nc_arena_destroy(struct nc_arena *arena);
 
 /* bytes of uninitialized memory aligned to NC_ALIGN; NULL when the capacity is used up. 0 bytes give a valid pointer. */
@@ -45,5 +50,7 @@ size_t nc_arena_touched(const struct nc_arena *arena);
 
 /* Frees everything; pages beyond the first `keep` bytes go back to the system. */
 void nc_arena_reset(struct nc_arena *arena, size_t keep);
+
+NC_PUBLIC_END
 
 #endif

@@ -2,7 +2,10 @@
 #ifndef NORMCORE_COMPARE_H
 #define NORMCORE_COMPARE_H
 
+#include "public.h"
 #include "tensor.h"
+
+NC_PUBLIC_BEGIN
 
 struct nc_comparison {
 	double max_abs;    /* max |got − want|; NaN against NaN and equal infinities count 0, else an infinity */
@@ -14,5 +17,7 @@ struct nc_comparison {
 
 /* Compares two tensors of one dtype and count (any shape); an empty one is close with all figures 0. */
 struct nc_comparison nc_compare(const struct nc_tensor *got, const struct nc_tensor *want, double rtol, double atol);
+
+NC_PUBLIC_END
 
 #endif

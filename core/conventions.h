@@ -3,6 +3,9 @@
 #define NORMCORE_CONVENTIONS_H
 
 #include "norm.h"
+#include "public.h"
+
+NC_PUBLIC_BEGIN
 
 struct nc_convention {
 	const char *name;
@@ -20,5 +23,7 @@ const struct nc_convention *nc_convention_at(size_t i);
 
 /* The convention of that name, or NULL. */
 const struct nc_convention *nc_convention_find(const char *name);
+
+NC_PUBLIC_END
 
 #endif

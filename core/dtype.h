@@ -2,9 +2,13 @@
 #ifndef NORMCORE_DTYPE_H
 #define NORMCORE_DTYPE_H
 
+#include "public.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+NC_PUBLIC_BEGIN
 
 enum nc_dtype {
 #define DTYPE(NAME, text, wire_bytes, mantissa_bits, min_exponent, max_finite) NC_##NAME,
@@ -49,5 +53,7 @@ double nc_dtype_round(enum nc_dtype dtype, double value);
  */
 void nc_dtype_from_wire(enum nc_dtype dtype, const void *wire, size_t count, void *storage);
 void nc_dtype_to_wire(enum nc_dtype dtype, const void *storage, size_t count, void *wire);
+
+NC_PUBLIC_END
 
 #endif

@@ -2,7 +2,11 @@
 #ifndef NORMCORE_ISA_H
 #define NORMCORE_ISA_H
 
+#include "public.h"
+
 #include <stdbool.h>
+
+NC_PUBLIC_BEGIN
 
 enum nc_isa {
 #define ISA(NAME, text) NC_ISA_##NAME,
@@ -22,5 +26,7 @@ enum nc_isa nc_isa_current(void);
 
 /* Forces one by name ("auto": the strongest); false when the name is unknown or cannot run here. Before any thread starts. */
 bool nc_isa_select(const char *name);
+
+NC_PUBLIC_END
 
 #endif

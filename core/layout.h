@@ -2,8 +2,11 @@
 #ifndef NORMCORE_LAYOUT_H
 #define NORMCORE_LAYOUT_H
 
+#include "public.h"
 #include "status.h"
 #include "tensor.h"
+
+NC_PUBLIC_BEGIN
 
 struct nc_layout {
 	unsigned rank;                     /* of x */
@@ -36,5 +39,7 @@ void nc_layout_scatter(const struct nc_layout *layout, size_t bytes, const void 
 /* A gain or bias in the shape of the axes to groups × features, and back. */
 void nc_layout_gather_param(const struct nc_layout *layout, size_t bytes, const void *src, void *dst);
 void nc_layout_scatter_param(const struct nc_layout *layout, size_t bytes, const void *src, void *dst);
+
+NC_PUBLIC_END
 
 #endif

@@ -16,7 +16,10 @@
 #include "arena.h"
 #include "dtype.h"
 #include "pool.h"
+#include "public.h"
 #include "status.h"
+
+NC_PUBLIC_BEGIN
 
 enum nc_norm_kind { NC_RMSNORM, NC_LAYERNORM };
 enum nc_epsilon_placement { NC_INSIDE_SQRT, NC_OUTSIDE_SQRT, NC_CLAMP };
@@ -76,5 +79,7 @@ enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *cal
 
 /* "float64 compensated" for float64, "float64" for the others: what sums are accumulated in. Static text. */
 const char *nc_norm_accumulation(enum nc_dtype dtype);
+
+NC_PUBLIC_END
 
 #endif

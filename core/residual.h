@@ -8,6 +8,9 @@
 #define NORMCORE_RESIDUAL_H
 
 #include "norm.h"
+#include "public.h"
+
+NC_PUBLIC_BEGIN
 
 /* J_F: how the caller gives the sublayer's Jacobian, of size n = features. */
 enum nc_jacobian_form { NC_JACOBIAN_NONE, NC_JACOBIAN_NUMBER, NC_JACOBIAN_DIAGONAL, NC_JACOBIAN_DENSE };
@@ -42,5 +45,7 @@ struct nc_residual_call {
 
 /* As nc_norm: every output that is not NULL. Every element keeps the promise of norm.h. */
 enum nc_status nc_residual(struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena);
+
+NC_PUBLIC_END
 
 #endif

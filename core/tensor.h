@@ -3,6 +3,9 @@
 #define NORMCORE_TENSOR_H
 
 #include "dtype.h"
+#include "public.h"
+
+NC_PUBLIC_BEGIN
 
 /* A request has rank 8 at most; a Jacobian appends two axes and groups one more. */
 enum { NC_REQUEST_RANK = 8, NC_MAX_RANK = 12 };
@@ -29,5 +32,7 @@ static inline void nc_tensor_set(struct nc_tensor *t, size_t i, double value)
 	else
 		((float *)t->data)[i] = (float)value;
 }
+
+NC_PUBLIC_END
 
 #endif

@@ -17,8 +17,11 @@
 
 #include "activation.h"
 #include "../norm.h"
+#include "../public.h"
 
 #include <stdint.h>
+
+NC_PUBLIC_BEGIN
 
 enum nc_placement {
 #define PLACEMENT(NAME, text) NC_PLACEMENT_##NAME,
@@ -182,5 +185,7 @@ enum nc_status nc_block_grad(const struct nc_block *block, struct nc_block_call 
  * numbers, each layer its own. The generator and what is drawn from it: init.c. NC_OK, NC_NO_MEMORY, NC_INVALID.
  */
 enum nc_status nc_block_init(struct nc_block *block, struct nc_pool *pool, struct nc_arena *arena);
+
+NC_PUBLIC_END
 
 #endif
