@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""exact_example.py PROGRAM.c OUTPUT: the output of examples/rmsnorm.c is, bit for bit, what 80 digits say, rounded once."""
+"""exact_example.py PROGRAM.c OUTPUT: the output of core/install/example.c is, bit for bit, what 80 digits say, rounded once."""
 import re, struct, sys
 from decimal import Decimal, getcontext
 

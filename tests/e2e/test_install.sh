@@ -47,7 +47,7 @@ comm -13 "$work/macros_before" "$work/macros_after" | grep -vE '^#define (NC|NOR
 # Outside of the tree: header alone as C and C++, the example shared and static.
 export PKG_CONFIG_SYSROOT_DIR="$work/stage" PKG_CONFIG_PATH="$lib/pkgconfig"
 mkdir "$work/user"
-cp examples/rmsnorm.c "$work/user"
+cp core/install/example.c "$work/user"
 cd "$work/user" || exit 1
 flags=$(pkg-config --cflags normcore) && libs=$(pkg-config --libs normcore) || wrong "pkg-config"
 strict="-Wall -Wextra -Wpedantic -Wshadow -Werror"
@@ -71,12 +71,12 @@ for c in $cxx; do
 	{ $c -std=c++11 $strict $flags user.cc $libs -o user && LD_LIBRARY_PATH="$lib" ./user; } || wrong "normcore.h with $c"
 done
 # shellcheck disable=SC2086
-$cc $strict $flags rmsnorm.c $libs -o shared || wrong "the example against the shared library"
+$cc $strict $flags example.c $libs -o shared || wrong "the example against the shared library"
 LD_LIBRARY_PATH="$lib" ./shared >shared.txt || wrong "the example, shared"
 LD_LIBRARY_PATH="$lib" ldd shared | grep -q 'libnormcore\.so\.0 => .*here/libnormcore\.so\.0' || wrong "soname: $(ldd shared)"
 private=$(pkg-config --libs --static normcore | sed 's/-lnormcore//')
 # shellcheck disable=SC2086
-$cc $strict $flags rmsnorm.c "$lib/libnormcore.a" $private -o static || wrong "the example against the static library"
+$cc $strict $flags example.c "$lib/libnormcore.a" $private -o static || wrong "the example against the static library"
 ./static >static.txt || wrong "the example, static"
 cmp -s shared.txt static.txt || wrong "shared and static differ"
 
@@ -95,7 +95,7 @@ printf '%s\nint kernels; int wide_add; int nc_diagnose;\nint main(void) { return
 { $cc $flags names.c "$lib/libnormcore.a" $private -o names && ./names; } || wrong "names of core collide with a program's"
 
 cd "$tree" || exit 1
-python3 tests/e2e/exact_example.py "$work/user/rmsnorm.c" "$work/user/shared.txt" || wrong "numbers: $(cat "$work/user/shared.txt")"
+python3 tests/e2e/exact_example.py "$work/user/example.c" "$work/user/shared.txt" || wrong "numbers: $(cat "$work/user/shared.txt")"
 
 # Man pages render without a warning, and tell of every flag.
 pages="$root/share/man/man1/normd.1 $root/share/man/man3/normcore.3"

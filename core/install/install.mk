@@ -22,21 +22,21 @@ $(I)/libnormcore.so.$(VERSION): $(I)/normcore.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(OUR_LD) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(I)/normcore.h: install/one_header.awk core/normcore.h $(shell find core -name '*.h' -o -name '*.def')
+$(I)/normcore.h: core/install/one_header.awk core/normcore.h $(shell find core -name '*.h' -o -name '*.def')
 	$(call say,MAKE,$@)
 	@mkdir -p $(@D)
 	$(Q)awk -f $< core/normcore.h >$@
 
 # The flags of the page are those of --help; its example is the one that the tests build.
-$(I)/normd.1: install/normd.1.in install/man.awk $(B)/normd
+$(I)/normd.1: server/normd.1.in core/install/man.awk $(B)/normd
 	$(call say,MAKE,$@)
 	@mkdir -p $(@D)
-	$(Q)$(B)/normd --help >$@.help && awk -v version=$(VERSION) -v help=$@.help -f install/man.awk $< >$@
+	$(Q)$(B)/normd --help >$@.help && awk -v version=$(VERSION) -v help=$@.help -f core/install/man.awk $< >$@
 
-$(I)/normcore.3: install/normcore.3.in install/man.awk examples/rmsnorm.c
+$(I)/normcore.3: core/install/normcore.3.in core/install/man.awk core/install/example.c
 	$(call say,MAKE,$@)
 	@mkdir -p $(@D)
-	$(Q)awk -v version=$(VERSION) -v example=examples/rmsnorm.c -f install/man.awk $< >$@
+	$(Q)awk -v version=$(VERSION) -v example=core/install/example.c -f core/install/man.awk $< >$@
 
 under_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
@@ -49,7 +49,7 @@ install: $(B)/normd $(INSTALLED) ## install daemon, library, man pages (PREFIX=/
 	ln -sf libnormcore.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libnormcore.so
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@INCLUDEDIR@|$(call under_prefix,$(INCLUDEDIR))|' \
-		-e 's|@LIBDIR@|$(call under_prefix,$(LIBDIR))|' -e 's|@VERSION@|$(VERSION)|' install/normcore.pc.in \
+		-e 's|@LIBDIR@|$(call under_prefix,$(LIBDIR))|' -e 's|@VERSION@|$(VERSION)|' core/install/normcore.pc.in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/normcore.pc
 	install -m 644 $(I)/normd.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(I)/normcore.3 $(DESTDIR)$(MANDIR)/man3
