@@ -78,7 +78,7 @@ static bool has_all(const unsigned words[WORDS], const struct feature *features,
 	return true;
 }
 
-static enum nc_isa strongest(void)
+static enum nc_isa detect(void)
 {
 	unsigned words[WORDS] = {0}, a, b, c, d, xcr0, high;
 
@@ -104,22 +104,34 @@ static enum nc_isa strongest(void)
 
 #elif defined(__aarch64__)
 
-static enum nc_isa strongest(void)
+static enum nc_isa detect(void)
 {
 	return NC_ISA_NEON;
 }
 
 #else
 
-static enum nc_isa strongest(void)
+static enum nc_isa detect(void)
 {
 	return NC_ISA_SCALAR;
 }
 
 #endif
 
-/* The choice + 1; 0 until it is made. Two threads that make it at once make the same one. */
-static int chosen;
+/* The strongest and the choice, + 1; 0 until they are known. Two threads that find them at once find the same ones. */
+static int best, chosen;
+
+/* A virtual machine takes 20 µs for each CPUID: ask once. */
+static enum nc_isa strongest(void)
+{
+	int found = __atomic_load_n(&best, __ATOMIC_RELAXED);
+
+	if (!found) {
+		found = (int)detect() + 1;
+		__atomic_store_n(&best, found, __ATOMIC_RELAXED);
+	}
+	return (enum nc_isa)(found - 1);
+}
 
 const char *nc_isa_name(enum nc_isa isa)
 {

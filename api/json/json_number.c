@@ -6,27 +6,33 @@
 #include <math.h>
 #include <string.h>
 
-static const struct json_kernels *json_kernels(void)
-{
-	static const struct json_kernels *const built[NC_ISA_COUNT] = {
-		[NC_ISA_SCALAR] = &json_kernels_scalar,
+static const struct json_kernels *const built[NC_ISA_COUNT] = {
+	[NC_ISA_SCALAR] = &json_kernels_scalar,
 #ifdef __x86_64__
-		[NC_ISA_SSE2] = &json_kernels_sse2,
-		[NC_ISA_AVX2] = &json_kernels_avx2,
-		[NC_ISA_AVX512] = &json_kernels_avx512,
+	[NC_ISA_SSE2] = &json_kernels_sse2,
+	[NC_ISA_AVX2] = &json_kernels_avx2,
+	[NC_ISA_AVX512] = &json_kernels_avx512,
 #endif
 #ifdef __aarch64__
-		[NC_ISA_NEON] = &json_kernels_neon,
+	[NC_ISA_NEON] = &json_kernels_neon,
 #endif
-	};
+};
+
+const struct json_kernels *json_kernels_of(enum nc_isa isa)
+{
+	return nc_isa_supported(isa) ? built[isa] : NULL;
+}
+
+static const struct json_kernels *json_kernels(void)
+{
 	return built[nc_isa_current()];
 }
 
 /* The fast reader stops before whatever it does not know; the scalar one takes a step there, and says what is wrong. */
-enum json_number_status json_read_list(const char *text, const char *end, enum nc_dtype dtype, void *out,
-                                       size_t capacity, size_t *count, const char **after)
+enum json_number_status json_read_list_by(const struct json_kernels *kernels, const char *text, const char *end,
+                                          enum nc_dtype dtype, void *out, size_t capacity, size_t *count,
+                                          const char **after)
 {
-	const struct json_kernels *kernels = json_kernels();
 	*count = 0;
 	*after = text;
 	for (;;) {
@@ -40,6 +46,12 @@ enum json_number_status json_read_list(const char *text, const char *end, enum n
 		if (complete || status != JSON_NUMBER_OK)
 			return status;
 	}
+}
+
+enum json_number_status json_read_list(const char *text, const char *end, enum nc_dtype dtype, void *out,
+                                       size_t capacity, size_t *count, const char **after)
+{
+	return json_read_list_by(json_kernels(), text, end, dtype, out, capacity, count, after);
 }
 
 const char *json_count_commas(const char *text, const char *end, size_t *commas)

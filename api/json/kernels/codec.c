@@ -17,8 +17,7 @@
 #define TABLE_NAME(isa) PASTE(json_kernels_, isa)
 
 const struct json_kernels TABLE_NAME(KERNEL_ISA) = {
-	.read_list = read_list,
-	.write_float64 = write_float64,
-	.write_float32 = write_float32,
-	.count_commas = count_commas,
+#define JSON_KERNEL(result, name, arguments) .name = name,
+#include "json_kernels.def"
+#undef JSON_KERNEL
 };

@@ -1,29 +1,23 @@
-/* The inner loops of the number codec, compiled once per instruction set; json_number.c calls those of nc_isa_current(). */
+/* The inner loops of the number codec (json_kernels.def), compiled once per instruction set; json_number.c picks. */
 #ifndef API_KERNELS_JSON_KERNELS_H
 #define API_KERNELS_JSON_KERNELS_H
 
 #include "api/json/json_number.h"
+#include "core/isa.h"
 
 struct json_kernels {
-	/*
-	 * Reads numbers of a list from text, where one is to come, to out[*count] and on, *count < capacity. Returns where the
-	 * next number is to come, at text itself if there is nothing here for a fast reader, and *complete false; or, with
-	 * *complete true, the byte behind the last number, which is none of a list. Of errors it knows nothing: it stops
-	 * before them.
-	 */
-	const char *(*read_list)(const char *text, const char *end, enum nc_dtype dtype, void *out, size_t capacity,
-	                         size_t *count, bool *complete);
-
-	/*
-	 * Writes finite numbers, each with a ',' behind it, until one is not finite or all are written; *written is how
-	 * many. May overwrite 64 bytes behind the returned end.
-	 */
-	char *(*write_float64)(char *out, const double *values, size_t count, size_t *written);
-	char *(*write_float32)(char *out, const float *values, size_t count, size_t *written);
-
-	/* The first ':', '{' or '}', which no array of numbers holds, or end; *commas is the number of commas before it. */
-	const char *(*count_commas)(const char *text, const char *end, size_t *commas);
+#define JSON_KERNEL(result, name, arguments) result(*name) arguments;
+#include "json_kernels.def"
+#undef JSON_KERNEL
 };
+
+/* The table of one instruction set, NULL unless nc_isa_supported. */
+const struct json_kernels *json_kernels_of(enum nc_isa isa);
+
+/* json_read_list with a table of the caller's choice. */
+enum json_number_status json_read_list_by(const struct json_kernels *kernels, const char *text, const char *end,
+                                          enum nc_dtype dtype, void *out, size_t capacity, size_t *count,
+                                          const char **after);
 
 extern const struct json_kernels json_kernels_scalar, json_kernels_sse2, json_kernels_avx2, json_kernels_avx512,
 	json_kernels_neon;
