@@ -3,6 +3,8 @@
 #include "kernels.h"
 #include "norm_wide.h"
 
+#include <math.h>
+
 /* Parameters that are worth a chunk of their own. */
 enum { CHUNK_PARAMS = 1024 };
 
@@ -11,8 +13,11 @@ static bool in_range(double magnitude)
 	return magnitude == 0 || (magnitude >= NORM_JOB_LEAST && magnitude <= NORM_JOB_MOST);
 }
 
-/* A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. */
-static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow,
+/*
+ * A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. `single`: the kernel
+ * takes float32 as it is.
+ */
+static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow, bool single,
                           struct nc_arena *arena)
 {
 	const struct kernels *k = kernels();
@@ -20,20 +25,28 @@ static bool prepare_param(struct norm_param *ready, struct nc_param param, doubl
 	*ready = (struct norm_param){0};
 	if (!param.count)
 		return true;
-	if (narrow && param.dtype != NC_FLOAT64 && param.count == count && offset == 0) {
-		ready->narrow = param.data;
-		return !k->not_finite(param.data, count);
-	}
 	if (param.dtype == NC_FLOAT64 && param.count == count && offset == 0) {
 		ready->values = param.data;
 		return !k->out_of_range(param.data, count);
 	}
+	if (narrow && param.dtype != NC_FLOAT64 && param.count == count && offset == 0) {
+		ready->narrow = param.data;
+		k->magnitudes(param.data, count, &ready->least, &ready->most);
+		if (!isfinite(ready->most))
+			return false;
+		if (single)
+			return true;
+	}
 	double *values = nc_arena_array(arena, count, sizeof(*values));
 	if (!values)
 		return false;
+	ready->values = values;
+	if (ready->narrow) {
+		k->widen(ready->narrow, count, values);
+		return true;
+	}
 	for (size_t i = 0; i < count; i++)
 		values[i] = offset + nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);
-	ready->values = values;
 	return !k->out_of_range(values, count);
 }
 
@@ -50,15 +63,16 @@ bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, s
 	const struct nc_norm_spec *spec = job->spec;
 	size_t params = job->period * job->features;
 	bool narrow = spec->dtype != NC_FLOAT64;
+	bool single = spec->dtype == NC_FLOAT32 && spec->kind == NC_RMSNORM && spec->xhat_dtype == NC_FLOAT64 && !job->u;
 
-	if (!in_range(spec->epsilon) || !prepare_param(&job->gain, gain, spec->gain_offset, params, narrow, arena) ||
-	    !prepare_param(&job->bias, bias, 0, params, narrow, arena))
+	if (!in_range(spec->epsilon) || !prepare_param(&job->gain, gain, spec->gain_offset, params, narrow, single, arena) ||
+	    !prepare_param(&job->bias, bias, 0, params, narrow, false, arena))
 		return false;
 	job->slow = nc_arena_zero(arena, rows, 1);
 	if (dgain)
 		job->dgain = nc_arena_array(arena, blocks_of(job, rows), params * (narrow ? 1 : 2) * sizeof(double));
 	if (dbias)
-		job->dbias = nc_arena_array(arena, blocks_of(job, rows), params * 2 * sizeof(double));
+		job->dbias = nc_arena_array(arena, blocks_of(job, rows), params * (narrow ? 1 : 2) * sizeof(double));
 	return job->slow && (!dgain || job->dgain) && (!dbias || job->dbias);
 }
 
@@ -83,10 +97,12 @@ static void sum_chunk(void *context, size_t chunk)
 	size_t params = job->period * job->features, from = chunk * CHUNK_PARAMS;
 	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
 
+	bool pairs = job->spec->dtype == NC_FLOAT64;
+
 	if (sums->dgain)
-		kernels()->sum_blocks(job, job->dgain, sums->blocks, job->spec->dtype == NC_FLOAT64, from, to, sums->dgain);
+		kernels()->sum_blocks(job, job->dgain, sums->blocks, pairs, from, to, sums->dgain);
 	if (sums->dbias)
-		kernels()->sum_blocks(job, job->dbias, sums->blocks, true, from, to, sums->dbias);
+		kernels()->sum_blocks(job, job->dbias, sums->blocks, pairs, from, to, sums->dbias);
 }
 
 void norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool)

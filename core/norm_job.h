@@ -21,8 +21,9 @@
 
 /* A gain or bias made ready: offset added. */
 struct norm_param {
-	const float *narrow;  /* period × features, or NULL */
-	const double *values; /* the same, when narrow is NULL; both NULL: absent */
+	const double *values; /* period × features, or NULL */
+	const float *narrow;  /* the same as given, when they are float32 without an offset; both NULL: absent */
+	float least, most;    /* of narrow: the magnitudes but 0; `least` an infinity when all are 0 */
 };
 
 struct norm_job {
@@ -48,7 +49,7 @@ struct norm_job {
 
 	/*
 	 * Sums over each `block` of period·NORM_JOB_BLOCK rows, which starts at a multiple of that: period × features
-	 * doubles a block. Of dbias, and in norm_pairs of dgain too, as many low parts follow each block's.
+	 * doubles a block. In norm_pairs as many low parts follow each block's.
 	 */
 	double *dgain, *dbias;
 

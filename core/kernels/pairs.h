@@ -155,6 +155,20 @@ INLINE void pair16_accumulate(struct pair16 *sum, struct pair16 x)
 	sum->low = f64_add(sum->low, f64_add(s.low, x.low));
 }
 
+/*
+ * high + low made ready for one rounding to fewer bits: when low is not 0 the last bit of high is made odd, on low's
+ * side (Boldo and Melquiond 2008).
+ */
+INLINE f64x16 round_to_odd(f64x16 high, f64x16 low)
+{
+	i64x16 exact = f64_equal(low, f64_set(0));
+	f64x16 r;
+
+	EACH(vi64 bits = BITS(high.v[k]); vi64 even = (bits & 1) - 1; vi64 step = ((bits ^ BITS(low.v[k])) >> 63) | 1;
+	     r.v[k] = UNBITS(bits + (step & even & ~exact.v[k]));)
+	return r;
+}
+
 /* The lanes' sum, in the tree of f64_sum. */
 INLINE struct pair pair16_total(struct pair16 a)
 {

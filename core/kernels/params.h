@@ -6,6 +6,27 @@
 #include "pairs.h"
 #include "rounding.h"
 
+/* The least magnitude but 0 (else an infinity) and the largest, by their bits: infinities and NaN are the largest. */
+static void magnitudes(const float *x, size_t count, float *least, float *most)
+{
+	uint32_t infinity = 0x7f800000, low = infinity - 1, high = 0, bits;
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&bits, x + i, sizeof(bits));
+		bits &= 0x7fffffff;
+		high = bits > high ? bits : high;
+		low = bits - 1 < low ? bits - 1 : low; /* 0 is the largest then */
+	}
+	low++;
+	memcpy(least, &low, sizeof(low));
+	memcpy(most, &high, sizeof(high));
+}
+
+static void widen(const float *x, size_t n, double *to)
+{
+	ROW_BLOCKS(n, { f64_store(to + i, f64_load_f32(x + i, count), count); });
+}
+
 /* Whether any value is an infinity or NaN. */
 static int not_finite(const float *x, size_t count)
 {
@@ -45,39 +66,27 @@ static int out_of_range(const double *x, size_t count)
 	return any != 0;
 }
 
-/*
- * high + low made ready for one rounding to fewer bits: when low is not 0 the last bit of high is made odd, on low's
- * side (Boldo and Melquiond 2008).
- */
-INLINE f64x16 round_to_odd(f64x16 high, f64x16 low)
+INLINE void sum_columns(enum nc_dtype dtype, struct rounding to, size_t params, const double *parts, size_t blocks, bool pairs,
+                        size_t at, unsigned count, void *out)
 {
-	i64x16 exact = f64_equal(low, f64_set(0));
-	f64x16 r;
-
-	EACH(vi64 bits = BITS(high.v[k]); vi64 even = (bits & 1) - 1; vi64 step = ((bits ^ BITS(low.v[k])) >> 63) | 1;
-	     r.v[k] = UNBITS(bits + (step & even & ~exact.v[k]));)
-	return r;
-}
-
-INLINE void sum_columns(const struct norm_job *job, const double *parts, size_t blocks, bool pairs, size_t at, unsigned count,
-                        void *out)
-{
-	enum nc_dtype dtype = job->spec->dtype;
-	size_t params = job->period * job->features, stride = pairs ? 2 * params : params;
 	struct pair16 sum = {f64_set(0), f64_set(0)};
 
 	for (size_t b = 0; b < blocks; b++) {
-		const double *part = parts + b * stride + at;
+		const double *part = parts + b * (pairs ? 2 * params : params) + at;
 
 		if (pairs)
 			sum = pair16_add(sum, pair16_renormal(f64_load(part, count), f64_load(part + params, count)));
 		else
-			sum = pair16_add(sum, (struct pair16){f64_load(part, count), f64_set(0)});
+			pair16_accumulate(&sum, (struct pair16){f64_load(part, count), f64_set(0)});
 	}
-	if (dtype == NC_FLOAT64)
+	if (!pairs)
+		sum = pair16_renormal(sum.high, sum.low);
+	if (dtype == NC_FLOAT64) {
 		f64_store((double *)out + at, sum.high, count);
-	else
-		f64_store_f32((float *)out + at, f64_round(round_to_odd(sum.high, sum.low), rounding_to(dtype)), count);
+		return;
+	}
+	f64x16 odd = round_to_odd(sum.high, sum.low);
+	f64_store_f32((float *)out + at, dtype == NC_FLOAT32 ? odd : f64_round(odd, to), count);
 }
 
 /*
@@ -87,10 +96,14 @@ INLINE void sum_columns(const struct norm_job *job, const double *parts, size_t 
 static void sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, bool pairs, size_t from, size_t to,
                        void *out)
 {
+	enum nc_dtype dtype = job->spec->dtype;
+	struct rounding rounding = rounding_to(dtype);
+	size_t params = job->period * job->features;
+
 	for (; from + LANES <= to; from += LANES)
-		sum_columns(job, parts, blocks, pairs, from, LANES, out);
+		sum_columns(dtype, rounding, params, parts, blocks, pairs, from, LANES, out);
 	if (from < to)
-		sum_columns(job, parts, blocks, pairs, from, (unsigned)(to - from), out);
+		sum_columns(dtype, rounding, params, parts, blocks, pairs, from, (unsigned)(to - from), out);
 }
 
 #endif

@@ -465,18 +465,19 @@ INLINE int i64_any(i64x16 a)
 	return any != 0;
 }
 
-/* The statements for i = 0, 16, … below n: whole blocks with a constant `count` of 16, then what is left. */
-#define ROW_BLOCKS(n, ...) \
+/* The statements for i = from, from + 16, … below to: whole blocks with a constant `count` of 16, then what is left. */
+#define COLUMN_BLOCKS(from, to, ...) \
 	do { \
-		size_t i = 0; \
-		for (; i + LANES <= (n); i += LANES) { \
+		size_t i = (from); \
+		for (; i + LANES <= (to); i += LANES) { \
 			enum { count = LANES }; \
 			__VA_ARGS__ \
 		} \
-		if (i < (n)) { \
-			const unsigned count = (unsigned)((n)-i); \
+		if (i < (to)) { \
+			const unsigned count = (unsigned)((to)-i); \
 			__VA_ARGS__ \
 		} \
 	} while (0)
+#define ROW_BLOCKS(n, ...) COLUMN_BLOCKS(0, n, __VA_ARGS__)
 
 #endif

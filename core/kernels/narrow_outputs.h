@@ -1,0 +1,297 @@
+/*
+ * The outputs of norm_narrow.h for the columns [from, to) of one row, whose sums are known.
+ */
+#ifndef KERNELS_NARROW_OUTPUTS_H
+#define KERNELS_NARROW_OUTPUTS_H
+
+#include "core/norm_job.h"
+#include "rounding.h"
+#include "simd.h"
+#include "single.h"
+
+enum narrow_gain { NARROW_GAIN_NONE, NARROW_GAIN_EXACT, NARROW_GAIN_ANY };
+
+/* What is constant over a run of rows. The first three are compile-time constants of each variant. */
+struct narrow {
+	bool layer, projects; /* LayerNorm; u is there */
+	enum narrow_gain kind;
+	bool direct;          /* outputs are float32, and x̂ is not rounded: the processor's conversion rounds */
+	bool coarse;          /* outputs are narrower than float32 */
+	bool gained, raw;     /* the vjp; x̂ is not rounded */
+	const double *gain, *bias; /* as in the job, or NULL */
+	const float *gain_narrow;
+	const struct norm_job *job;
+	struct rounding output, xhat;
+	size_t n;
+};
+
+struct narrow_row {
+	const float *x, *u;
+	const double *sum;         /* the row's, in place of x; only with NARROW_GAIN_ANY */
+	size_t param;              /* offset of this row's part of gain and bias */
+	const void *ahead, *ahead_u; /* rows that are wanted soon: fetched while this one is done */
+	double mean, delta, mean_u; /* K, δ, ū */
+	double m, r, inverse, k;   /* k = Σ (u − ū) c / (n s r) */
+	bool shifted;              /* K is not 0 */
+	bool good, doubtful;
+	float *single;             /* y where narrow_single does it, else NULL */
+	f32x16 least;              /* of the magnitudes that narrow_single saw */
+};
+
+INLINE f64x16 narrow_gained(const struct narrow *a, f64x16 v, size_t at, unsigned count)
+{
+	if (a->kind == NARROW_GAIN_NONE || (a->kind == NARROW_GAIN_ANY && !a->gain && !a->gain_narrow))
+		return v;
+	if (a->gain)
+		return f64_mul(v, f64_load(a->gain + at, count));
+	return f64_mul(v, f64_load_f32(a->gain_narrow + at, count));
+}
+
+/* u_i, multiplied by the gain for a vjp. */
+INLINE f64x16 narrow_u(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
+{
+	f64x16 u = f64_load_f32(row->u + i, count);
+
+	return a->gained ? narrow_gained(a, u, row->param + i, count) : u;
+}
+
+INLINE double narrow_first_u(const struct narrow *a, const struct narrow_row *row)
+{
+	double u = row->u[0];
+
+	if (!a->gained || !(a->gain || a->gain_narrow))
+		return u;
+	return u * (a->gain ? a->gain[row->param] : (double)a->gain_narrow[row->param]);
+}
+
+INLINE f64x16 narrow_x(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
+{
+	if (a->kind == NARROW_GAIN_ANY && row->sum)
+		return f64_load(row->sum + i, count);
+	return f64_load_f32(row->x + i, count);
+}
+
+INLINE f64x16 narrow_centre(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
+{
+	f64x16 x = narrow_x(a, row, i, count);
+
+	if (!a->layer)
+		return x;
+	return f64_sub(row->shifted ? f64_sub(x, f64_set(row->mean)) : x, f64_set(row->delta));
+}
+
+/*
+ * v / r. For a dtype of few bits a true division: quotients that lie halfway between two values are common there, and
+ * come out exact.
+ */
+INLINE f64x16 narrow_over_r(const struct narrow *a, const struct narrow_row *row, f64x16 v)
+{
+	if (a->direct || !a->coarse)
+		return f64_mul(v, f64_set(row->inverse));
+	return f64_div(v, f64_set(row->r));
+}
+
+/* x̂ as the gain multiplies it, from c = x − μ. */
+INLINE f64x16 narrow_xhat(const struct narrow *a, const struct narrow_row *row, f64x16 c)
+{
+	f64x16 xhat = narrow_over_r(a, row, c);
+
+	return a->direct || a->raw ? xhat : f64_round(xhat, a->xhat);
+}
+
+/*
+ * Rounds and stores. Where few bits are kept, exact ties are no accident, and a lane whose rounding is not certain sets
+ * doubt; float32 leaves that to row_is_round, and some 10^-8 of its roundings are off.
+ */
+INLINE void narrow_store(const struct narrow *a, i64x16 *doubt, float *p, f64x16 v, unsigned count)
+{
+	if (!a->direct && a->coarse) {
+		/* 0 is never halfway, so that lanes beyond count are made 0 */
+		*doubt = i64_or(*doubt, f64_doubtful(f64_zero_beyond(v, count), a->output, NORM_ERROR));
+		v = f64_round(v, a->output);
+	}
+	f64_store_f32(p, v, count);
+}
+
+/* Columns of another row, at the place i of this one, on their way to the second cache. */
+INLINE void narrow_fetch(const void *ahead, size_t i)
+{
+	__builtin_prefetch((const float *)ahead + i, 0, 2);
+}
+
+/* Range in which no product of narrow_single leaves what float32 holds exactly. */
+#define NARROW_LEAST 0x1p-60
+#define NARROW_MOST 0x1p+60
+
+/*
+ * y_i = x_i t_i with t_i = g_i / r as the sum of two float32: some 2^-50 off, in a third of the time that conversions to
+ * float64 and back take. For RMSNorm, direct, where narrow_single_fits.
+ */
+INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to)
+{
+	bool gained = a->kind == NARROW_GAIN_EXACT;
+	const float *gain = gained ? a->gain_narrow + row->param : NULL;
+	float top = (float)row->inverse;
+	f32x16 high = f32_set(top), low = f32_set((float)(row->inverse - (double)top)), least = row->least;
+
+	COLUMN_BLOCKS(from, to, {
+		f32x16 x = f32_load(row->x + i, count), t = high, rest = low;
+
+		narrow_fetch(row->ahead, i);
+		if (gained) {
+			f32x16 g = f32_load(gain + i, count);
+
+			t = f32_mul(g, high);
+			rest = f32_fma(g, low, f32_fma(g, high, f32_neg(t)));
+		}
+		least = f32_least(least, x);
+		f32_store(row->single + i, f32_fma(x, t, f32_mul(x, rest)), count);
+	});
+	return least;
+}
+
+INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *row)
+{
+	const struct norm_param *gain = &a->job->gain;
+	double least = 1, most = 1;
+
+	if (!a->direct || a->layer)
+		return false;
+	if (a->kind == NARROW_GAIN_EXACT) {
+		least = (double)gain->least;
+		most = (double)gain->most;
+	}
+	return row->inverse >= NARROW_LEAST && row->inverse * least >= NARROW_LEAST && row->inverse <= NARROW_MOST &&
+	       row->inverse * most <= NARROW_MOST;
+}
+
+/* Whether an element was so small that what narrow_single wrote is not exact enough. */
+INLINE bool narrow_single_fails(const struct narrow *a, const struct narrow_row *row)
+{
+	double least = a->kind == NARROW_GAIN_EXACT ? (double)a->job->gain.least : 1;
+
+	return (double)f32_least_lane(row->least) * (row->inverse * least) < 0x1p-96;
+}
+
+/* y_i = g_i (x_i − μ) / r + b_i: the gain first, so that g x is exact. */
+INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt, float *y)
+{
+	bool biased = a->layer && a->bias, first = a->direct || a->raw;
+
+	COLUMN_BLOCKS(from, to, {
+		f64x16 v = narrow_centre(a, row, i, count);
+
+		narrow_fetch(row->ahead, i);
+		if (first) {
+			v = narrow_over_r(a, row, narrow_gained(a, v, row->param + i, count));
+		} else {
+			v = f64_zero_beyond(narrow_over_r(a, row, v), count);
+			*doubt = i64_or(*doubt, f64_doubtful(v, a->xhat, NORM_ERROR));
+			v = narrow_gained(a, f64_round(v, a->xhat), row->param + i, count);
+		}
+		if (biased)
+			v = f64_add(v, f64_load(a->bias + row->param + i, count));
+		narrow_store(a, doubt, y + i, v, count);
+	});
+}
+
+/* Where the gradients of one row go; each may be NULL. */
+struct narrow_gradients {
+	float *dx;             /* or the jvp */
+	double *vjp;           /* in place of dx, unrounded */
+	double *dgain, *dbias; /* added to */
+};
+
+/*
+ * dx_i = (P u)_i = (u_i − ū − c_i k) / r, for a jvp times g_i; dgain_i += dy_i x̂_i; dbias_i += dy_i.
+ */
+INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt,
+                            struct narrow_gradients g)
+{
+	f64x16 k = f64_set(row->k), mean_u = f64_set(row->mean_u);
+	bool unrounded = a->kind == NARROW_GAIN_ANY && g.vjp;
+
+	COLUMN_BLOCKS(from, to, {
+		f64x16 given = f64_load_f32(row->u + i, count), c = narrow_centre(a, row, i, count);
+
+		narrow_fetch(row->ahead, i);
+		narrow_fetch(row->ahead_u, i);
+		if (g.dx || unrounded) {
+			f64x16 u = a->gained ? narrow_gained(a, given, row->param + i, count) : given;
+
+			if (a->layer)
+				u = f64_sub(u, mean_u);
+			u = narrow_over_r(a, row, f64_sub(u, f64_mul(c, k)));
+			if (!a->gained)
+				u = narrow_gained(a, u, row->param + i, count);
+			if (unrounded)
+				f64_store(g.vjp + i, u, count);
+			else
+				narrow_store(a, doubt, g.dx + i, u, count);
+		}
+		if (g.dgain)
+			f64_store(g.dgain + i, f64_add(f64_load(g.dgain + i, count), f64_mul(given, narrow_xhat(a, row, c))), count);
+		if (g.dbias)
+			f64_store(g.dbias + i, f64_add(f64_load(g.dbias + i, count), given), count);
+	});
+}
+
+/* What a training step asks for is compiled without its questions: the compiler knows which pointers are there. */
+INLINE void narrow_gradient(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt,
+                            const struct narrow_gradients *g)
+{
+	if (a->direct && a->gained && g->dx && g->dgain && (a->layer ? g->dbias != NULL : g->dbias == NULL))
+		narrow_backward(a, row, from, to, doubt, *g);
+	else
+		narrow_backward(a, row, from, to, doubt, *g);
+}
+
+/* Stats are float32 whatever the dtype. */
+INLINE void narrow_stats(const struct norm_job *job, const struct narrow_row *row, size_t index)
+{
+	if (job->divisor)
+		((float *)job->divisor)[index] = (float)row->r;
+	if (job->mean)
+		((float *)job->mean)[index] = (float)(row->mean + row->delta);
+	if (job->variance)
+		((float *)job->variance)[index] = (float)row->m;
+}
+
+/* Every output of the columns [from, to) of one row. */
+INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_t index, size_t from, size_t to)
+{
+	const struct narrow_row known = *row; /* stores to the outputs do not change it */
+	const struct norm_job *job = a->job;
+	size_t start = index * a->n, params = job->period * a->n, block = index / (NORM_JOB_BLOCK * job->period) * params;
+	bool first = index % (NORM_JOB_BLOCK * job->period) < job->period;
+	i64x16 doubt = i64_set(0);
+
+	if (job->xhat)
+		COLUMN_BLOCKS(from, to, {
+			f64x16 xhat = narrow_xhat(a, &known, narrow_centre(a, &known, i, count));
+
+			narrow_store(a, &doubt, (float *)job->xhat + start + i, xhat, count);
+		});
+	if (a->projects) {
+		struct narrow_gradients g = {
+			.dx = job->projected ? (float *)job->projected + start : NULL,
+			.vjp = job->vjp ? job->vjp + (index - job->base) * a->n : NULL,
+			.dgain = job->dgain ? job->dgain + block + row->param : NULL,
+			.dbias = job->dbias ? job->dbias + block + row->param : NULL,
+		};
+
+		if (g.dgain && first)
+			memset(g.dgain + from, 0, (to - from) * sizeof(double));
+		if (g.dbias && first)
+			memset(g.dbias + from, 0, (to - from) * sizeof(double));
+		narrow_gradient(a, &known, from, to, &doubt, &g);
+	}
+	if (row->single)
+		row->least = narrow_single(a, &known, from, to);
+	else if (job->y)
+		narrow_forward(a, &known, from, to, &doubt, (float *)job->y + start);
+	if (!a->direct && i64_any(doubt))
+		row->doubtful = true;
+}
+
+#endif
