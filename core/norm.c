@@ -1,5 +1,6 @@
 #include "norm.h"
 
+#include "kernels.h"
 #include "norm_job.h"
 #include "norm_wide.h"
 
@@ -17,8 +18,8 @@ struct run {
 	struct norm_job job; /* for the kernels; its `slow` marks the rows that they left alone */
 };
 
-/* Elements that are worth a chunk of their own. */
-enum { CHUNK_ELEMENTS = 16384 };
+/* Elements that are worth a chunk of their own; of a dense Jacobian. */
+enum { CHUNK_ELEMENTS = 16384, JACOBIAN_ELEMENTS = 65536 };
 
 const char *nc_norm_accumulation(enum nc_dtype dtype)
 {
@@ -102,7 +103,7 @@ static void note_bad_row(struct run *run, size_t row)
 		;
 }
 
-/* Every output of one row but the parameters' gradients, in wide arithmetic. */
+/* Every output of one row but the parameters' gradients and the Jacobians, in wide arithmetic. */
 static void run_row(struct run *run, size_t row)
 {
 	const struct nc_norm_spec *spec = run->spec;
@@ -138,12 +139,6 @@ static void run_row(struct run *run, size_t row)
 			nc_set_element(dtype, call->jvp, start + i, wide_round(wide_mul(g, wide_project_at(&w, &p, i)), dtype));
 		}
 	}
-	for (size_t i = 0; i < n && call->jacobian; i++)
-		for (size_t j = 0; j < n; j++)
-			nc_set_element(dtype, call->jacobian, (start + i) * n + j,
-			               wide_round(wide_row_jacobian(&w, i, j), dtype));
-	for (size_t i = 0, k = nc_norm_rank(spec->kind); i < n && call->diagonal; i++)
-		wide_row_factors(&w, i, call->diagonal + start + i, call->left + (start + i) * k, call->right + (start + i) * k);
 	for (size_t i = 0; i < n && call->y; i++)
 		nc_set_element(dtype, call->y, start + i, wide_round(wide_row_y(&w, i), dtype));
 }
@@ -176,6 +171,51 @@ static void run_chunk(void *context, size_t chunk)
 				__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
 			run_row(run, row);
 		}
+}
+
+/* Lines of a dense Jacobian that make a chunk, whose number depends on the shape alone. */
+static size_t jacobian_lines(const struct nc_norm_call *call)
+{
+	return JACOBIAN_ELEMENTS / call->features + 1;
+}
+
+static size_t jacobian_chunks(const struct nc_norm_call *call)
+{
+	size_t lines = jacobian_lines(call);
+
+	return call->features / lines + (call->features % lines != 0);
+}
+
+static void jacobian_chunk(void *context, size_t chunk)
+{
+	struct run *run = context;
+	const struct nc_norm_call *call = run->call;
+	enum nc_dtype dtype = run->spec->dtype;
+	size_t n = call->features, lines = jacobian_lines(call), row = chunk / jacobian_chunks(call);
+	size_t first = chunk % jacobian_chunks(call) * lines, end = n - first < lines ? n : first + lines;
+	char *out = (char *)call->jacobian + (row * n + first) * n * nc_dtype_storage_bytes(dtype);
+
+	if (run->fast && !kernels()->jacobian(&run->job, row, first, end, out))
+		return;
+	struct wide_row w = wide_row(run, row);
+
+	wide_row_begin(&w);
+	for (size_t i = first; i < end; i++)
+		for (size_t j = 0; j < n; j++)
+			nc_set_element(dtype, out, (i - first) * n + j, wide_round(wide_row_jacobian(&w, i, j), dtype));
+}
+
+/* The factors of the structured Jacobian are float64 whatever the dtype: wide arithmetic has the bits for it. */
+static void factors_chunk(void *context, size_t row)
+{
+	struct run *run = context;
+	const struct nc_norm_call *call = run->call;
+	size_t n = call->features, start = row * n, rank = nc_norm_rank(run->spec->kind);
+	struct wide_row w = wide_row(run, row);
+
+	wide_row_begin(&w);
+	for (size_t i = 0; i < n; i++)
+		wide_row_factors(&w, i, call->diagonal + start + i, call->left + (start + i) * rank, call->right + (start + i) * rank);
 }
 
 /* dgain = Σ dy ⊙ x̂ and dbias = Σ dy over the rows of each part, in wide arithmetic. */
@@ -234,11 +274,10 @@ static void prepare(struct run *run, struct nc_arena *arena)
 	};
 	if (call->dx || call->dgain || call->dbias)
 		run->job.u = call->dy;
-	if (!call->jacobian && !call->diagonal)
-		run->fast = norm_job_prepare(&run->job, call->rows, call->gain, call->bias, call->dgain, call->dbias, arena);
+	run->fast = norm_job_prepare(&run->job, call->rows, call->gain, call->bias, call->dgain, call->dbias, arena);
 }
 
-/* Every row, then the parameters' gradients. */
+/* Every row, then the Jacobians and the parameters' gradients. */
 static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
 {
 	struct nc_norm_call *call = run->call;
@@ -249,6 +288,10 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 		call->bad_row = run->bad_row;
 		return NC_NO_VALUE;
 	}
+	if (call->jacobian)
+		nc_pool_run(pool, jacobian_chunk, run, rows * jacobian_chunks(call));
+	if (call->diagonal)
+		nc_pool_run(pool, factors_chunk, run, rows);
 	if (!call->dgain && !call->dbias)
 		return NC_OK;
 	if (!run->fast || run->any_slow)

@@ -4,6 +4,7 @@
 #include "simd.h"
 #include "activation.h"
 #include "draw.h"
+#include "jacobian.h"
 #include "matmul.h"
 #include "norm_narrow.h"
 #include "norm_pairs.h"

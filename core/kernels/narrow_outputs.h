@@ -32,6 +32,7 @@ struct narrow_row {
 	const void *ahead, *ahead_u; /* rows that are wanted soon: fetched while this one is done */
 	double mean, delta, mean_u; /* K, δ, ū */
 	double m, r, inverse, k;   /* k = Σ (u − ū) c / (n s r) */
+	double root;               /* s, or 0 where the term c_i c_j / (n s r²) is not there */
 	bool shifted;              /* K is not 0 */
 	bool good, doubtful;
 	float *single;             /* y where narrow_single does it, else NULL */

@@ -170,6 +170,7 @@ INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 	row->doubtful = !a->coarse && (row_is_round(r) || row_is_round(r * n) || (spec->placement == NC_CLAMP && r == spec->epsilon));
 	row->r = r;
 	row->inverse = 1 / r;
+	row->root = curved ? root : 0;
 	if (a->projects)
 		row->k = curved ? cross / (n * root * r) : 0;
 	/* A sum of squares is finite when every element is; u must be finite too. m = 0 without an epsilon: no value. */
@@ -299,12 +300,13 @@ NARROW_VARIANTS(rms_vjp, false, true)
 NARROW_VARIANTS(layer, true, false)
 NARROW_VARIANTS(layer_vjp, true, true)
 
-static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
+INLINE struct narrow narrow_of(const struct norm_job *job)
 {
 	const struct nc_norm_spec *spec = job->spec;
 	bool gained = job->gain.narrow || job->gain.values, exact = job->gain.narrow || !gained;
 	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && exact && !job->sum && !job->vjp;
-	struct narrow a = {
+
+	return (struct narrow){
 		.layer = spec->kind == NC_LAYERNORM,
 		.projects = job->u,
 		.kind = !direct ? NARROW_GAIN_ANY : gained ? NARROW_GAIN_EXACT : NARROW_GAIN_NONE,
@@ -320,6 +322,11 @@ static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 		.xhat = rounding_to(spec->xhat_dtype),
 		.n = job->features,
 	};
+}
+
+static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
+{
+	struct narrow a = narrow_of(job);
 
 	if (first >= end)
 		return;

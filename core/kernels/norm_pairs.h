@@ -28,6 +28,7 @@ struct pairs_row {
 	const double *x, *x_low, *u;      /* x_low: of an unrounded sum, or NULL */
 	size_t param;                     /* offset of this row's part of gain and bias */
 	struct pair mean, mean_u, m, r, inverse, k; /* k = Σ (u − ū) c / (n s r) */
+	struct pair root; /* s, or 0 where the term c_i c_j / (n s r²) is not there */
 	bool good;
 };
 
@@ -183,6 +184,7 @@ INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row)
 		row->r = epsilon;
 		curved = false;
 	}
+	row->root = curved ? root : (struct pair){0, 0};
 	row->inverse = pair_div((struct pair){1, 0}, row->r);
 	row->k = (struct pair){0, 0};
 	if (a->projects) {
@@ -313,45 +315,59 @@ INLINE void pairs_outputs(const struct pairs *a, const struct pairs_row *row, si
 		pairs_forward(a, row, (double *)job->y + start);
 }
 
+INLINE struct pairs_row pairs_begin(const struct pairs *a, size_t index)
+{
+	const struct norm_job *job = a->job;
+	size_t based = (index - job->base) * a->n;
+
+	return (struct pairs_row){
+		.x = job->sum ? job->sum + based : (const double *)job->x + index * a->n,
+		.x_low = job->sum ? job->sum_low + based : NULL,
+		.u = a->projects ? (const double *)job->u + index * a->n : NULL,
+		.param = index % job->period * a->n,
+		.good = true,
+	};
+}
+
+/* The first two stages; false: not for pairs. */
+INLINE bool pairs_start(const struct pairs *a, struct pairs_row *row)
+{
+	struct pairs_range range;
+
+	if (!pairs_means(a, row, &range))
+		return false;
+	pairs_centred(a, row);
+	/*
+	 * Without an epsilon a row of equal values has no value: whether they are equal to the last bit is for wide
+	 * arithmetic to say.
+	 */
+	if (a->job->spec->epsilon == 0 && !(row->m.high > 0x1p-90 * NORM_JOB_LEAST))
+		return false;
+	if (a->layer && a->job->spec->epsilon == 0) {
+		double most = 0, lanes[LANES];
+
+		f64_store(lanes, range.most, LANES);
+		for (int i = 0; i < LANES; i++)
+			most = lanes[i] > most ? lanes[i] : most;
+		if (!(row->m.high > 0x1p-90 * most * most))
+			return false;
+	}
+	return row->good && isfinite(row->m.high);
+}
+
 INLINE void pairs_rows(struct pairs a, size_t first, size_t end)
 {
-	const struct norm_job *job = a.job;
+	unsigned char *slow = a.job->slow;
 
 	for (size_t index = first; index < end; index++) {
-		struct pairs_row row = {
-			.x = job->sum ? job->sum + (index - job->base) * a.n : (const double *)job->x + index * a.n,
-			.x_low = job->sum ? job->sum_low + (index - job->base) * a.n : NULL,
-			.u = a.projects ? (const double *)job->u + index * a.n : NULL,
-			.param = index % job->period * a.n,
-			.good = true,
-		};
-		struct pairs_range range;
+		struct pairs_row row = pairs_begin(&a, index);
 
-		if (job->slow[index] == NORM_JOB_LEFT)
+		if (slow[index] == NORM_JOB_LEFT)
 			continue;
-		if (!pairs_means(&a, &row, &range)) {
-			job->slow[index] = NORM_JOB_LEFT;
-			continue;
-		}
-		pairs_centred(&a, &row);
-		/*
-		 * Without an epsilon a row of equal values has no value: whether they are equal to the last bit is
-		 * for wide arithmetic to say.
-		 */
-		if (job->spec->epsilon == 0 && !(row.m.high > 0x1p-90 * NORM_JOB_LEAST))
-			row.good = false;
-		if (a.layer && job->spec->epsilon == 0) {
-			double most = 0, lanes[LANES];
-
-			f64_store(lanes, range.most, LANES);
-			for (int i = 0; i < LANES; i++)
-				most = lanes[i] > most ? lanes[i] : most;
-			row.good = row.good && row.m.high > 0x1p-90 * most * most;
-		}
-		if (row.good && isfinite(row.m.high))
+		if (pairs_start(&a, &row))
 			pairs_outputs(&a, &row, index);
 		else
-			job->slow[index] = NORM_JOB_LEFT;
+			slow[index] = NORM_JOB_LEFT;
 	}
 }
 
@@ -372,15 +388,20 @@ PAIRS_VARIANT(layer, true, false)
 PAIRS_VARIANT(layer_vjp, true, true)
 #endif
 
-static void norm_pairs(const struct norm_job *job, size_t first, size_t end)
+INLINE struct pairs pairs_of(const struct norm_job *job)
 {
-	struct pairs a = {
+	return (struct pairs){
 		.layer = job->spec->kind == NC_LAYERNORM,
 		.projects = job->u,
 		.job = job,
 		.xhat = rounding_to(job->spec->xhat_dtype),
 		.n = job->features,
 	};
+}
+
+static void norm_pairs(const struct norm_job *job, size_t first, size_t end)
+{
+	struct pairs a = pairs_of(job);
 
 #if WIDTH > 2
 	static void (*const variants[2][2])(const struct pairs *, size_t, size_t) = {

@@ -1,0 +1,109 @@
+/*
+ * Lines of one row's dense Jacobian, J_ij = g_i ((δ_ij − [LayerNorm] 1/n) / r − c_i c_j / (n s r²)).
+ */
+#ifndef KERNELS_JACOBIAN_H
+#define KERNELS_JACOBIAN_H
+
+#include "norm_narrow.h"
+#include "norm_pairs.h"
+
+/* The entries from column j on: offset − c_j·slope, times g. */
+INLINE i64x16 jacobian_narrow_block(const struct narrow *a, const struct narrow_row *row, f64x16 offset, double slope, double g,
+                                    size_t j, unsigned count, float *line)
+{
+	f64x16 v = f64_sub(offset, f64_mul(narrow_centre(a, row, j, count), f64_set(slope)));
+	i64x16 doubt = i64_set(0);
+
+	v = f64_zero_beyond(f64_mul(v, f64_set(g)), count);
+	if (a->coarse) {
+		doubt = f64_doubtful(v, a->output, NORM_ERROR);
+		v = f64_round(v, a->output);
+	}
+	f64_store_f32(line + j, v, count);
+	return doubt;
+}
+
+static int jacobian_narrow(const struct norm_job *job, size_t index, size_t first, size_t end, float *lines)
+{
+	struct narrow a = narrow_of(job);
+	struct narrow_row row = narrow_begin(&a, index, 1, index);
+	double n = (double)a.n, others = a.layer ? -1 / n : 0;
+	i64x16 doubt = i64_set(0);
+
+	a.projects = false;
+	a.kind = NARROW_GAIN_ANY;
+	narrow_centred(&a, &row);
+	if (!row.good || row.doubtful)
+		return 1;
+	for (size_t at = first; at < end; at++, lines += a.n) {
+		double g = 1, c[LANES], slope, unit[LANES] = {0};
+		size_t block = at / LANES * LANES;
+		unsigned inside = (unsigned)(a.n - block < LANES ? a.n - block : LANES);
+		f64x16 offset = f64_set(others * row.inverse);
+
+		f64_store(c, narrow_centre(&a, &row, block, inside), LANES);
+		slope = row.root != 0 ? c[at - block] / (n * row.root * row.r * row.r) : 0;
+		if (a.gain || a.gain_narrow)
+			g = a.gain ? a.gain[row.param + at] : (double)a.gain_narrow[row.param + at];
+		ROW_BLOCKS(a.n, { doubt = i64_or(doubt, jacobian_narrow_block(&a, &row, offset, slope, g, i, count, lines)); });
+		for (int k = 0; k < LANES; k++)
+			unit[k] = (k == (int)(at - block) ? 1 + others : others) * row.inverse;
+		doubt = i64_or(doubt, jacobian_narrow_block(&a, &row, f64_load(unit, LANES), slope, g, block, inside, lines));
+	}
+	return i64_any(doubt);
+}
+
+INLINE void jacobian_pairs_block(const struct pairs *a, const struct pairs_row *row, struct pair16 offset, struct pair slope,
+                                 double g, size_t j, unsigned count, double *line)
+{
+	struct pair16 v = pair16_sub(offset, pair16_mul(pairs_centre(a, row, j, count), pair16_set(slope)));
+
+	f64_store(line + j, pair16_scale(v, f64_set(g)).high, count);
+}
+
+static int jacobian_pairs(const struct norm_job *job, size_t index, size_t first, size_t end, double *lines)
+{
+	struct pairs a = pairs_of(job);
+	struct pairs_row row = pairs_begin(&a, index);
+	struct pair n = {(double)a.n, 0}, one = {1, 0}, others = {0, 0}, curvature = {0, 0}, diagonal;
+
+	a.projects = false;
+	if (!pairs_start(&a, &row))
+		return 1;
+	if (row.root.high != 0)
+		curvature = pair_div(one, pair_mul(pair_mul(n, row.root), pair_mul(row.r, row.r)));
+	if (a.layer)
+		others = pair_neg(pair_div(row.inverse, n));
+	diagonal = pair_add(row.inverse, others);
+	for (size_t at = first; at < end; at++, lines += a.n) {
+		double g = a.job->gain.values ? a.job->gain.values[row.param + at] : 1, high[LANES], low[LANES];
+		size_t block = at / LANES * LANES;
+		unsigned inside = (unsigned)(a.n - block < LANES ? a.n - block : LANES), lane = (unsigned)(at - block);
+		struct pair16 c = pairs_centre(&a, &row, block, inside), offset = pair16_set(others);
+
+		f64_store(high, c.high, LANES);
+		f64_store(low, c.low, LANES);
+		struct pair slope = pair_mul((struct pair){high[lane], low[lane]}, curvature);
+		ROW_BLOCKS(a.n, { jacobian_pairs_block(&a, &row, offset, slope, g, i, count, lines); });
+		f64_store(high, offset.high, LANES);
+		f64_store(low, offset.low, LANES);
+		high[lane] = diagonal.high;
+		low[lane] = diagonal.low;
+		offset = (struct pair16){f64_load(high, LANES), f64_load(low, LANES)};
+		jacobian_pairs_block(&a, &row, offset, slope, g, block, inside, lines);
+	}
+	return 0;
+}
+
+/*
+ * Lines [first, end) of the Jacobian of row `index`, features numbers of the dtype's storage each. Other than 0: they are
+ * for wide arithmetic.
+ */
+static int jacobian(const struct norm_job *job, size_t index, size_t first, size_t end, void *lines)
+{
+	if (job->spec->dtype == NC_FLOAT64)
+		return jacobian_pairs(job, index, first, end, lines);
+	return jacobian_narrow(job, index, first, end, lines);
+}
+
+#endif
