@@ -29,21 +29,16 @@ static bool prepare_param(struct norm_param *ready, struct nc_param param, doubl
 		ready->values = param.data;
 		return !k->out_of_range(param.data, count);
 	}
-	if (narrow && param.dtype != NC_FLOAT64 && param.count == count && offset == 0) {
-		ready->narrow = param.data;
-		k->magnitudes(param.data, count, &ready->least, &ready->most);
-		if (!isfinite(ready->most))
-			return false;
-		if (single)
-			return true;
-	}
-	double *values = nc_arena_array(arena, count, sizeof(*values));
-	if (!values)
+	bool as_given = narrow && param.dtype != NC_FLOAT64 && param.count == count && offset == 0;
+	double *values = as_given && single ? NULL : nc_arena_array(arena, count, sizeof(*values));
+
+	if (!values && !(as_given && single))
 		return false;
 	ready->values = values;
-	if (ready->narrow) {
-		k->widen(ready->narrow, count, values);
-		return true;
+	if (as_given) {
+		ready->narrow = param.data;
+		k->magnitudes(param.data, count, values, &ready->least, &ready->most);
+		return isfinite(ready->most);
 	}
 	for (size_t i = 0; i < count; i++)
 		values[i] = offset + nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);

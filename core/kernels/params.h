@@ -7,11 +7,11 @@
 #include "rounding.h"
 
 /* The least magnitude but 0 (else an infinity) and the largest, by their bits: infinities and NaN are the largest. */
-static void magnitudes(const float *x, size_t count, float *least, float *most)
+static void magnitudes(const float *x, size_t n, double *wide, float *least, float *most)
 {
 	uint32_t infinity = 0x7f800000, low = infinity - 1, high = 0, bits;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < n; i++) {
 		memcpy(&bits, x + i, sizeof(bits));
 		bits &= 0x7fffffff;
 		high = bits > high ? bits : high;
@@ -20,11 +20,8 @@ static void magnitudes(const float *x, size_t count, float *least, float *most)
 	low++;
 	memcpy(least, &low, sizeof(low));
 	memcpy(most, &high, sizeof(high));
-}
-
-static void widen(const float *x, size_t n, double *to)
-{
-	ROW_BLOCKS(n, { f64_store(to + i, f64_load_f32(x + i, count), count); });
+	if (wide)
+		ROW_BLOCKS(n, { f64_store(wide + i, f64_load_f32(x + i, count), count); });
 }
 
 /* Whether any value is an infinity or NaN. */
