@@ -237,6 +237,7 @@ static const char *const patterns[][2] = {
 	[NC_PATTERN_ELEMENT] = {"element", "look for a write to the wrong place or a race"},
 	[NC_PATTERN_ROW] = {"row", "look at how that row differs: its index at a block's edge, its size, a write of another thread"},
 	[NC_PATTERN_COLUMN] = {"column", "look at the gain and bias of that feature and at the index with which they are read"},
+	[NC_PATTERN_COLUMNS] = {"columns", "look at the part of the loop, of the gain and of the bias that belongs to these features"},
 	[NC_PATTERN_TAIL] = {"tail", "look at the loop over what is left behind the last whole vector"},
 	[NC_PATTERN_FROM_ROW] = {"from_row", "look at the stride between rows, at the number of rows launched, and at what is reused from one row to the next"},
 	[NC_PATTERN_GROWING] = {"growing", "look for something carried from one row to the next: an accumulator that is not reset, a stride that drifts"},
@@ -318,6 +319,14 @@ const char *explain_departure(struct nc_arena *arena, const struct explain *expl
 	case NC_PATTERN_COLUMN:
 		text_add(&text, ", all at feature ");
 		text_add_size(&text, d->element);
+		break;
+	case NC_PATTERN_COLUMNS:
+		text_add(&text, ", all at the same ");
+		text_add_size(&text, d->features);
+		text_add(&text, " features, from ");
+		text_add_size(&text, d->first);
+		text_add(&text, " to ");
+		text_add_size(&text, d->last);
 		break;
 	case NC_PATTERN_TAIL:
 		text_add(&text, ", all behind the last whole vector of ");

@@ -13,7 +13,7 @@ struct census {
 	size_t *by_row, *by_feature;
 	double *size;             /* rows: mean relative deviation */
 	size_t row_count, feature_count;     /* how many have any */
-	size_t first_feature, first_row;     /* the least that have any */
+	size_t first_feature, last_feature, first_row; /* of those that have any */
 	size_t nonfinite;
 };
 
@@ -58,7 +58,8 @@ static void count_all(struct census *c, struct nc_departure *d)
 		}
 	for (size_t j = c->features; j-- > 0;)
 		if (c->by_feature[j]) {
-			c->feature_count++;
+			if (c->feature_count++ == 0)
+				c->last_feature = j;
 			c->first_feature = j;
 		}
 }
@@ -76,6 +77,20 @@ static bool is_tail(const struct census *c, struct nc_departure *d)
 		d->width = w;
 	}
 	return begin > 0 && 2 * c->row_count > c->rows && 2 * d->count >= (c->features - begin) * c->row_count;
+}
+
+/* Some features, at most half of them, that all depart in most rows: a loop that ends early, a part of the gain. */
+static bool is_columns(const struct census *c, struct nc_departure *d)
+{
+	if (c->rows < 2 || 2 * c->feature_count > c->features)
+		return false;
+	for (size_t j = 0; j < c->features; j++)
+		if (c->by_feature[j] && 2 * c->by_feature[j] <= c->rows)
+			return false;
+	d->features = c->feature_count;
+	d->first = c->first_feature;
+	d->last = c->last_feature;
+	return true;
 }
 
 /* Each row is the prediction times a factor near one: as from an approximate root, or sums of low precision. */
@@ -158,6 +173,8 @@ static enum nc_pattern pattern_of(const struct census *c, struct nc_departure *d
 		return NC_PATTERN_TAIL;
 	if (c->feature_count == 1 && c->features > 1)
 		return NC_PATTERN_COLUMN;
+	if (is_columns(c, d))
+		return NC_PATTERN_COLUMNS;
 	if (is_from_row(c))
 		return NC_PATTERN_FROM_ROW;
 	if (is_growing(c))

@@ -52,6 +52,7 @@ enum nc_pattern {
 	NC_PATTERN_ELEMENT,     /* one element */
 	NC_PATTERN_ROW,         /* rows: all in one row */
 	NC_PATTERN_COLUMN,      /* at one feature, in several rows */
+	NC_PATTERN_COLUMNS,     /* at `features` features, the first and the last of them told, in most rows, at no others */
 	NC_PATTERN_TAIL,        /* behind the last whole vector of `width` features */
 	NC_PATTERN_FROM_ROW,    /* every row from `row` on, none before */
 	NC_PATTERN_GROWING,     /* everywhere, larger with the row's index */
@@ -66,6 +67,7 @@ struct nc_departure {
 	size_t row, element;      /* of the first, row-major: row and feature in the first explanation's axes */
 	size_t at;                /* the same as an index into x */
 	double got, want;         /* y there, and what the first explanation gives */
+	size_t features, first, last; /* COLUMNS */
 	size_t width;             /* TAIL */
 	double factor;            /* ROW_FACTOR: the largest deviation of a row's factor from 1 */
 };

@@ -37,7 +37,7 @@ static void spoil(struct made *made, size_t row, size_t feature, double by)
 
 START_TEST(each_pattern_is_named)
 {
-	for (int kind = 0; kind < 8; kind++) {
+	for (int kind = 0; kind < 9; kind++) {
 		struct maker maker = base();
 		struct made *made = make_norm(&maker);
 		for (size_t r = 0; r < 16; r++)
@@ -52,6 +52,7 @@ START_TEST(each_pattern_is_named)
 				case 5: fault = (r * 31 + j * 17) % 23 == 0; break;
 				case 6: fault = r == 3 && j == 5; break;
 				case 7: fault = true; break;
+				case 8: fault = j >= 20 && j < 40 && j % 2 && (r || j != 21); break;
 				}
 				if (fault)
 					spoil(made, r, j, kind == 7 ? 1 + 1e-4 * pow(1.5, (double)r) * sin((double)j) : 1.3);
@@ -64,6 +65,7 @@ START_TEST(each_pattern_is_named)
 		} want[] = {
 			{NC_PATTERN_ELEMENT, 7, 11}, {NC_PATTERN_ROW, 9, 4},        {NC_PATTERN_COLUMN, 0, 30},   {NC_PATTERN_TAIL, 0, 64},
 			{NC_PATTERN_FROM_ROW, 12, 0}, {NC_PATTERN_SCATTERED, 0, 0}, {NC_PATTERN_NONFINITE, 3, 5}, {NC_PATTERN_EVERYWHERE, 0, 0},
+			{NC_PATTERN_COLUMNS, 0, 23},
 		};
 		struct nc_departure d = departure(&made->call, kind == 7 ? NULL : &maker.h);
 		ck_assert_msg(d.pattern == want[kind].pattern, "kind %d: pattern %d", kind, d.pattern);
@@ -71,6 +73,11 @@ START_TEST(each_pattern_is_named)
 		ck_assert_uint_eq(d.element, want[kind].element);
 		ck_assert_uint_eq(d.at, d.row * 67 + d.element);
 		ck_assert_uint_eq(d.of, made->y.count);
+		if (kind == 8) {
+			ck_assert_uint_eq(d.features, 10);
+			ck_assert_uint_eq(d.first, 21);
+			ck_assert_uint_eq(d.last, 39);
+		}
 		if (kind == 3)
 			ck_assert_uint_eq(d.width, 4); /* 64 = ⌊67/4⌋·4 already */
 	}
