@@ -149,7 +149,7 @@ lint: ## no warning from gcc or clang, headers that stand alone, layers, shell s
 tests: $(TESTS) $(EXTRA_TESTS)
 
 # Every source read by the compiler with its warnings as errors, each kernel as each instruction set; nothing is built.
-SYNTAX := $(addprefix syntax/,$(filter-out $(ISA_SOURCES),$(wildcard core/*.c core/*/*.c api/*.c api/json/*.c api/json/kernels/*.c server/*.c tests/*/*.c)) \
+SYNTAX := $(addprefix syntax/,$(filter-out $(ISA_SOURCES) core/install/%,$(wildcard core/*.c core/*/*.c api/*.c api/json/*.c api/json/kernels/*.c server/*.c tests/*/*.c)) \
             $(foreach i,$(ISAS),$(ISA_SOURCES:.c=.$(i))))
 .PHONY: syntax $(SYNTAX)
 syntax: $(SYNTAX)
