@@ -294,10 +294,9 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 		nc_pool_run(pool, factors_chunk, run, rows);
 	if (!call->dgain && !call->dbias)
 		return NC_OK;
-	if (!run->fast || run->any_slow)
-		return param_gradients(run, arena);
-	norm_job_sum(&run->job, rows, call->dgain, call->dbias, pool);
-	return NC_OK;
+	if (run->fast && !run->any_slow && norm_job_sum(&run->job, rows, call->dgain, call->dbias, pool))
+		return NC_OK;
+	return param_gradients(run, arena);
 }
 
 enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *call, struct nc_pool *pool,

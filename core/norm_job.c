@@ -65,9 +65,9 @@ bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, s
 		return false;
 	job->slow = nc_arena_zero(arena, rows, 1);
 	if (dgain)
-		job->dgain = nc_arena_array(arena, blocks_of(job, rows), params * (narrow ? 1 : 2) * sizeof(double));
+		job->dgain = nc_arena_array(arena, blocks_of(job, rows), params * (norm_job_pairs(spec) ? 2 : 1) * sizeof(double));
 	if (dbias)
-		job->dbias = nc_arena_array(arena, blocks_of(job, rows), params * (narrow ? 1 : 2) * sizeof(double));
+		job->dbias = nc_arena_array(arena, blocks_of(job, rows), params * 2 * sizeof(double));
 	return job->slow && (!dgain || job->dgain) && (!dbias || job->dbias);
 }
 
@@ -83,28 +83,32 @@ struct sums {
 	const struct norm_job *job;
 	size_t blocks;
 	void *dgain, *dbias;
+	int doubt;
 };
 
 static void sum_chunk(void *context, size_t chunk)
 {
-	const struct sums *sums = context;
+	struct sums *sums = context;
 	const struct norm_job *job = sums->job;
 	size_t params = job->period * job->features, from = chunk * CHUNK_PARAMS;
 	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
 
-	bool pairs = job->spec->dtype == NC_FLOAT64;
+	int doubt = 0;
 
 	if (sums->dgain)
-		kernels()->sum_blocks(job, job->dgain, sums->blocks, pairs, from, to, sums->dgain);
+		doubt = kernels()->sum_blocks(job, job->dgain, sums->blocks, norm_job_pairs(job->spec), from, to, sums->dgain);
 	if (sums->dbias)
-		kernels()->sum_blocks(job, job->dbias, sums->blocks, pairs, from, to, sums->dbias);
+		doubt |= kernels()->sum_blocks(job, job->dbias, sums->blocks, true, from, to, sums->dbias);
+	if (doubt)
+		__atomic_store_n(&sums->doubt, 1, __ATOMIC_RELAXED);
 }
 
-void norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool)
+bool norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool)
 {
-	struct sums sums = {job, blocks_of(job, rows), dgain, dbias};
+	struct sums sums = {job, blocks_of(job, rows), dgain, dbias, 0};
 	size_t params = job->period * job->features;
 
 	if (dgain || dbias)
 		nc_pool_run(pool, sum_chunk, &sums, params / CHUNK_PARAMS + (params % CHUNK_PARAMS != 0));
+	return !sums.doubt;
 }

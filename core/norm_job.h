@@ -49,12 +49,18 @@ struct norm_job {
 
 	/*
 	 * Sums over each `block` of period·NORM_JOB_BLOCK rows, which starts at a multiple of that: period × features
-	 * doubles a block. In norm_pairs as many low parts follow each block's.
+	 * doubles a block. Low parts, as many, follow each block's of dbias, and of dgain where norm_job_pairs.
 	 */
 	double *dgain, *dbias;
 
 	unsigned char *slow; /* rows */
 };
+
+/* Whether products dy x̂ have so few bits, or are wanted so exactly, that low parts of their sums are kept. */
+static inline bool norm_job_pairs(const struct nc_norm_spec *spec)
+{
+	return spec->dtype == NC_FLOAT64 || spec->xhat_dtype != NC_FLOAT64;
+}
 
 enum { NORM_JOB_BLOCK = 16, NORM_JOB_LEFT = 1, NORM_JOB_DOUBTFUL = 2 };
 
@@ -68,7 +74,10 @@ bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, s
 /* The kernel for the job's dtype. */
 void norm_job_rows(const struct norm_job *job, size_t first, size_t end);
 
-/* Sums the blocks of all rows into dgain and dbias (period × features of spec->dtype; each may be NULL), rounded once. */
-void norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool);
+/*
+ * Sums the blocks of all rows into dgain and dbias (period × features of spec->dtype; each may be NULL), rounded once. false:
+ * a rounding is doubtful, and wide arithmetic is to do it.
+ */
+bool norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool);
 
 #endif

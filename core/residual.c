@@ -430,10 +430,9 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 	jacobians(call);
 	if (!call->dgain && !call->dbias)
 		return NC_OK;
-	if (!run->fast || run->any_slow)
-		return param_gradients(run, arena);
-	norm_job_sum(&run->job, call->rows, call->dgain, call->dbias, pool);
-	return NC_OK;
+	if (run->fast && !run->any_slow && norm_job_sum(&run->job, call->rows, call->dgain, call->dbias, pool))
+		return NC_OK;
+	return param_gradients(run, arena);
 }
 
 enum nc_status nc_residual(struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena)

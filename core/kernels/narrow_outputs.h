@@ -5,6 +5,7 @@
 #define KERNELS_NARROW_OUTPUTS_H
 
 #include "core/norm_job.h"
+#include "pairs.h"
 #include "rounding.h"
 #include "simd.h"
 #include "single.h"
@@ -201,7 +202,17 @@ struct narrow_gradients {
 	float *dx;             /* or the jvp */
 	double *vjp;           /* in place of dx, unrounded */
 	double *dgain, *dbias; /* added to */
+	size_t apart;          /* where their low parts stand, of dgain only when x̂ is rounded */
 };
+
+/* sum += v with the error kept: sums of numbers of few bits are exact ties as often as not. */
+INLINE void narrow_gather(double *sum, size_t apart, f64x16 v, unsigned count)
+{
+	struct pair16 s = pair16_sum(f64_load(sum, count), v);
+
+	f64_store(sum, s.high, count);
+	f64_store(sum + apart, f64_add(s.low, f64_load(sum + apart, count)), count);
+}
 
 /*
  * dx_i = (P u)_i = (u_i − ū − c_i k) / r, for a jvp times g_i; dgain_i += dy_i x̂_i; dbias_i += dy_i.
@@ -217,6 +228,8 @@ INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row
 
 		narrow_fetch(row->ahead, i);
 		narrow_fetch(row->ahead_u, i);
+		if (g.dx) /* the next row's place: short runs of many rows are not foreseen by the processor */
+			__builtin_prefetch(g.dx + a->n + i, 1, 2);
 		if (g.dx || unrounded) {
 			f64x16 u = a->gained ? narrow_gained(a, given, row->param + i, count) : given;
 
@@ -230,10 +243,16 @@ INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row
 			else
 				narrow_store(a, doubt, g.dx + i, u, count);
 		}
-		if (g.dgain)
-			f64_store(g.dgain + i, f64_add(f64_load(g.dgain + i, count), f64_mul(given, narrow_xhat(a, row, c))), count);
+		if (g.dgain) {
+			f64x16 product = f64_mul(given, narrow_xhat(a, row, c));
+
+			if (a->direct || a->raw)
+				f64_store(g.dgain + i, f64_add(f64_load(g.dgain + i, count), product), count);
+			else
+				narrow_gather(g.dgain + i, g.apart, product, count);
+		}
 		if (g.dbias)
-			f64_store(g.dbias + i, f64_add(f64_load(g.dbias + i, count), given), count);
+			narrow_gather(g.dbias + i, g.apart, given, count);
 	});
 }
 
@@ -264,6 +283,7 @@ INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_
 	const struct narrow_row known = *row; /* stores to the outputs do not change it */
 	const struct norm_job *job = a->job;
 	size_t start = index * a->n, params = job->period * a->n, block = index / (NORM_JOB_BLOCK * job->period) * params;
+	size_t dgain_block = a->direct || a->raw ? block : 2 * block;
 	bool first = index % (NORM_JOB_BLOCK * job->period) < job->period;
 	i64x16 doubt = i64_set(0);
 
@@ -277,14 +297,19 @@ INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_
 		struct narrow_gradients g = {
 			.dx = job->projected ? (float *)job->projected + start : NULL,
 			.vjp = job->vjp ? job->vjp + (index - job->base) * a->n : NULL,
-			.dgain = job->dgain ? job->dgain + block + row->param : NULL,
-			.dbias = job->dbias ? job->dbias + block + row->param : NULL,
+			.dgain = job->dgain ? job->dgain + dgain_block + row->param : NULL,
+			.dbias = job->dbias ? job->dbias + 2 * block + row->param : NULL,
+			.apart = params,
 		};
 
 		if (g.dgain && first)
 			memset(g.dgain + from, 0, (to - from) * sizeof(double));
+		if (g.dgain && first && !(a->direct || a->raw))
+			memset(g.dgain + params + from, 0, (to - from) * sizeof(double));
 		if (g.dbias && first)
 			memset(g.dbias + from, 0, (to - from) * sizeof(double));
+		if (g.dbias && first)
+			memset(g.dbias + params + from, 0, (to - from) * sizeof(double));
 		narrow_gradient(a, &known, from, to, &doubt, &g);
 	}
 	if (row->single)

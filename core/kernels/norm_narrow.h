@@ -120,15 +120,16 @@ INLINE double narrow_total(struct narrow_sum sum)
 }
 
 /*
- * Whether r has few bits. An output of float32 can be an exact tie only if r is rational, which is to say that r or n r
- * has few bits or that r is an epsilon; then the last bit of float64 is one too few.
+ * Whether r has few bits but for some units of the last. An output of float32 can be an exact tie only if r is rational,
+ * which is to say that r or n r has few bits or that r is an epsilon; and a small epsilon beside a large row decides a tie by
+ * less than float64 can see. Then the last bit of float64 is one too few.
  */
 INLINE bool row_is_round(double r)
 {
 	int64_t bits;
 
 	memcpy(&bits, &r, sizeof(bits));
-	return !(bits & 0xffffff);
+	return ((bits + 64) & 0xffffff) <= 128;
 }
 
 /* First stage: the sums, and all that follows from them. */

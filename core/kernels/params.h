@@ -63,10 +63,11 @@ static int out_of_range(const double *x, size_t count)
 	return any != 0;
 }
 
-INLINE void sum_columns(enum nc_dtype dtype, struct rounding to, size_t params, const double *parts, size_t blocks, bool pairs,
+INLINE i64x16 sum_columns(enum nc_dtype dtype, struct rounding to, size_t params, const double *parts, size_t blocks, bool pairs,
                         size_t at, unsigned count, void *out)
 {
 	struct pair16 sum = {f64_set(0), f64_set(0)};
+	i64x16 doubt = i64_set(0);
 
 	for (size_t b = 0; b < blocks; b++) {
 		const double *part = parts + b * (pairs ? 2 * params : params) + at;
@@ -80,27 +81,32 @@ INLINE void sum_columns(enum nc_dtype dtype, struct rounding to, size_t params, 
 		sum = pair16_renormal(sum.high, sum.low);
 	if (dtype == NC_FLOAT64) {
 		f64_store((double *)out + at, sum.high, count);
-		return;
+		return doubt;
 	}
 	f64x16 odd = round_to_odd(sum.high, sum.low);
 	f64_store_f32((float *)out + at, dtype == NC_FLOAT32 ? odd : f64_round(odd, to), count);
+	if (dtype != NC_FLOAT32 && !pairs)
+		doubt = f64_doubtful(f64_zero_beyond(sum.high, count), to, NORM_ERROR);
+	return doubt;
 }
 
 /*
  * The sums of dgain or dbias (with low parts when `pairs`) over all blocks, block by block, for the parameters [from, to);
- * rounded once into out.
+ * rounded once into out. Other than 0: a rounding to few bits may be decided by the errors of sums without low parts.
  */
-static void sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, bool pairs, size_t from, size_t to,
+static int sum_blocks(const struct norm_job *job, const double *parts, size_t blocks, bool pairs, size_t from, size_t to,
                        void *out)
 {
 	enum nc_dtype dtype = job->spec->dtype;
 	struct rounding rounding = rounding_to(dtype);
 	size_t params = job->period * job->features;
+	i64x16 doubt = i64_set(0);
 
 	for (; from + LANES <= to; from += LANES)
-		sum_columns(dtype, rounding, params, parts, blocks, pairs, from, LANES, out);
+		doubt = i64_or(doubt, sum_columns(dtype, rounding, params, parts, blocks, pairs, from, LANES, out));
 	if (from < to)
-		sum_columns(dtype, rounding, params, parts, blocks, pairs, from, (unsigned)(to - from), out);
+		doubt = i64_or(doubt, sum_columns(dtype, rounding, params, parts, blocks, pairs, from, (unsigned)(to - from), out));
+	return i64_any(doubt);
 }
 
 #endif

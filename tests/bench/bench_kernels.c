@@ -4,11 +4,13 @@
  */
 #include "bench_kernels.h"
 
+#include "core/block/matrix.h"
 #include "core/normcore.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 static double now(void)
@@ -109,11 +111,13 @@ struct arrays {
 static char *filled(size_t bytes, enum nc_dtype dtype)
 {
 	size_t size = nc_dtype_storage_bytes(dtype);
-	char *array = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	size_t page = (size_t)2 << 20, whole = (bytes + page - 1) / page * page;
+	char *array = aligned_alloc(page, whole);
 	unsigned long state = 1;
 
 	if (!array)
 		exit(1);
+	madvise(array, whole, MADV_HUGEPAGE); /* as the daemon's memory */
 	for (size_t i = 0; i < bytes / size; i++) {
 		double sum = 0;
 
@@ -143,7 +147,7 @@ static void shape(enum nc_dtype dtype, size_t rows, size_t n, struct nc_pool *po
                   const struct arrays *a)
 {
 	size_t size = nc_dtype_storage_bytes(dtype);
-	double all = (double)(rows * n * size), param = (double)(n * size), forward[2], seconds;
+	double all = (double)(rows * n * size), param = (double)(n * size), forward[2], backward, seconds;
 	struct copy c = {pool, a->y, a->x, rows * n * size, 16384 * size};
 	struct bench b = {.pool = pool, .arena = arena};
 	char name[64];
@@ -171,12 +175,16 @@ static void shape(enum nc_dtype dtype, size_t rows, size_t n, struct nc_pool *po
 		b.call.dgain = a->dgain;
 		b.call.dbias = kind ? a->dbias : NULL;
 		snprintf(name, sizeof(name), "%s backward", kinds[kind]);
-		line(name, rows, n, threads, bench_seconds(norm, &b), 3 * all + (2 + kind) * param, copied);
+		backward = bench_seconds(norm, &b);
+		line(name, rows, n, threads, backward, 3 * all + (2 + kind) * param, copied);
 		if (kind && dtype == NC_FLOAT32 && onednn_seconds) {
-			line("oneDNN LayerNorm forward", rows, n, threads,
-			     onednn_seconds(rows, n, threads, (float *)a->x, NULL), 2 * all + 2 * param, copied);
-			line("oneDNN LayerNorm backward", rows, n, threads,
-			     onednn_seconds(rows, n, threads, (float *)a->x, (float *)a->dy), 3 * all + 3 * param, copied);
+			double peer = onednn_seconds(rows, n, threads, (float *)a->x, NULL);
+
+			line("oneDNN LayerNorm forward", rows, n, threads, peer, 2 * all + 2 * param, copied);
+			printf("LayerNorm forward is %.1f times as fast as oneDNN's, ", peer / forward[1]);
+			peer = onednn_seconds(rows, n, threads, (float *)a->x, (float *)a->dy);
+			printf("backward %.1f times\n", peer / backward);
+			line("oneDNN LayerNorm backward", rows, n, threads, peer, 3 * all + 3 * param, copied);
 		}
 	}
 	printf("RMSNorm takes %.0f %% less time than LayerNorm\n", 100 * (1 - forward[0] / forward[1]));
@@ -208,6 +216,63 @@ static void levels(char *to, const char *from)
 	}
 }
 
+/* --- the matrix product ------------------------------------------------------------------------------------------ */
+
+/* Multiplications and additions of registers alone, as many chains as hide their latency: 2^20 rounds of 20 vectors. */
+#define PEAK(isa, attribute, bytes) \
+	attribute static void peak_##isa(void *sink) \
+	{ \
+		typedef double vector __attribute__((vector_size(bytes), may_alias)); \
+		vector sum[10], one = {0}; \
+\
+		one += 1; \
+		for (int i = 0; i < 10; i++) \
+			sum[i] = one * i; \
+		for (int round = 0; round < 1 << 20; round++) { \
+			_Pragma("GCC unroll 10") for (int i = 0; i < 10; i++) { \
+				sum[i] *= one; \
+				sum[i] += one; \
+				__asm__ volatile("" : "+x"(sum[i])); \
+			} \
+		} \
+		for (int i = 1; i < 10; i++) \
+			sum[0] += sum[i]; \
+		*(double *)sink = sum[0][0]; \
+	}
+#ifdef __x86_64__
+PEAK(sse2, , 16)
+PEAK(avx2, __attribute__((target("avx2"))), 32)
+PEAK(avx512, __attribute__((target("avx512f"))), 64)
+#endif
+
+static void product(void *context)
+{
+	nc_multiply(context, NULL);
+}
+
+static void matrix(double *a, double *b, double *c)
+{
+	enum { N = 768 };
+	struct nc_product p = {.m = N, .n = N, .k = N, .a = a, .a_row = N, .a_col = 1, .b = b, .b_row = N, .b_col = 1,
+	                       .c = c, .c_row = N, .c_col = 1};
+	double rate = 2e-9 * N * N * N / bench_seconds(product, &p), peak = 0, sink;
+	int lanes = 0;
+
+#ifdef __x86_64__
+	void (*const peaks[NC_ISA_COUNT])(void *) = {[NC_ISA_SSE2] = peak_sse2, [NC_ISA_AVX2] = peak_avx2, [NC_ISA_AVX512] = peak_avx512};
+	static const int widths[NC_ISA_COUNT] = {[NC_ISA_SSE2] = 2, [NC_ISA_AVX2] = 4, [NC_ISA_AVX512] = 8};
+
+	lanes = widths[nc_isa_current()];
+	if (lanes)
+		peak = 20e-9 * lanes * (1 << 20) / bench_seconds(peaks[nc_isa_current()], &sink);
+#endif
+	(void)sink;
+	printf("\nmatrix product, float64, %d x %d x %d, 1 thread: %.1f GFLOP/s", N, N, N, rate);
+	if (lanes)
+		printf(", %.2f of what multiplications and additions alone reach (%.1f)", rate / peak, peak);
+	putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
 	static const size_t shapes[][2] = {{1, 4096}, {64, 4096}, {2048, 4096}, {4096, 768}};
@@ -235,6 +300,8 @@ int main(int argc, char **argv)
 				shape(dtype, shapes[s][0], shapes[s][1], pool, threads, arena, &a);
 				nc_pool_destroy(pool);
 			}
+		if (d)
+			matrix((double *)a.x, (double *)a.update, (double *)a.y);
 		for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
 			free(arrays[i]);
 	}

@@ -1,3 +1,10 @@
+.PHONY: bench
+bench: ## bench-kernels, bench-codec, bench-block and bench-http in turn
+	@$(MAKE) --no-print-directory bench-kernels
+	@$(MAKE) --no-print-directory bench-codec
+	@$(MAKE) --no-print-directory bench-block
+	@$(MAKE) --no-print-directory bench-http
+
 .PHONY: bench-kernels
 bench-kernels: $(B)/tests/bench/bench_kernels ## norms and residuals beside the copy of their shape, PyTorch and oneDNN where installed (ISA=avx2)
 	$(Q)$(B)/tests/bench/bench_kernels $(ISA)
