@@ -124,6 +124,15 @@ void connections_sweep(struct connections *connections)
 	pthread_mutex_unlock(&connections->lock);
 }
 
+size_t connections_shut(struct connections *connections)
+{
+	pthread_mutex_lock(&connections->lock);
+	for (struct connection *c = connections->first; c; c = c->next)
+		shutdown(c->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&connections->lock);
+	return connections->count;
+}
+
 void connections_hurry(struct connections *connections, uint64_t milliseconds)
 {
 	uint64_t latest = connections_now() + milliseconds;

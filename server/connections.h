@@ -54,6 +54,9 @@ void connections_sweep(struct connections *connections);
 /* From now on clients have this much time for all that they still send: the daemon is to stop. */
 void connections_hurry(struct connections *connections, uint64_t milliseconds);
 
+/* Shuts all of them down; how many have not been removed yet. */
+size_t connections_shut(struct connections *connections);
+
 /* Milliseconds on the monotonic clock, a few of them coarse. */
 uint64_t connections_now(void);
 

@@ -494,6 +494,11 @@ size_t http_in_flight(const struct http *http)
 	return http->in_flight;
 }
 
+bool http_hang_up(struct http *http)
+{
+	return connections_shut(http->connections) == 0;
+}
+
 void http_stop(struct http *http)
 {
 	if (!http)

@@ -28,7 +28,10 @@ void http_drain(struct http *http);
 /* Requests under way. */
 size_t http_in_flight(const struct http *http);
 
-/* Closes what is open and frees everything. Only after a drain with nothing in flight. */
+/* Shuts down every connection, after a drain with nothing in flight; false while some are still open. */
+bool http_hang_up(struct http *http);
+
+/* Frees everything. Only once nobody is connected: libmicrohttpd (0.9.75) may crash when told to stop amid a bad request. */
 void http_stop(struct http *http);
 
 #endif

@@ -128,15 +128,16 @@ static bool told_to_end(int signals, int wait)
 }
 
 /* Accepts what waits; false when the system has no more files for us, so that there is no use in asking again at once. */
-static bool accept_all(struct daemon *daemon)
+static bool accept_waiting(struct daemon *daemon)
 {
-	for (;;) {
+	for (int i = 0; i < SOMAXCONN; i++) { /* no more than can wait: there are other things to look after */
 		int fd = accept4(daemon->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
 			http_add(daemon->http, fd);
 		else if (errno != EINTR && errno != ECONNABORTED)
 			return errno == EAGAIN;
 	}
+	return true;
 }
 
 /* Lets the slow be cut off when `interval` milliseconds have passed since it was last done. */
@@ -160,17 +161,17 @@ static void serve(struct daemon *daemon)
 		if (ready == 0)
 			files_left = true;
 		else if (ready > 0 && polled[1].revents)
-			files_left = accept_all(daemon);
+			files_left = accept_waiting(daemon);
 		sweep(daemon, TICK);
 	}
 }
 
-/* Answers what is under way. A second signal ends it at once. */
+/* Answers what is under way, then closes every connection. A second signal ends it at once. */
 static void drain(struct daemon *daemon)
 {
-	enum { GLANCE = 5 /* milliseconds */ };
+	enum { GLANCE = 5, PATIENCE = 5000 }; /* milliseconds */
 	told_to_end(daemon->signals, 0);
-	accept_all(daemon); /* who has come already is told; who comes later is refused, and may go elsewhere */
+	accept_waiting(daemon); /* who has come already is told; who comes later is refused, and may go elsewhere */
 	close(daemon->listening);
 	daemon->listening = -1;
 	http_drain(daemon->http);
@@ -179,6 +180,10 @@ static void drain(struct daemon *daemon)
 		if (told_to_end(daemon->signals, GLANCE))
 			_exit(EXIT_FAILURE);
 		sweep(daemon, TICK / 4);
+	}
+	for (int waited = 0; !http_hang_up(daemon->http) && waited < PATIENCE; waited += GLANCE) {
+		if (told_to_end(daemon->signals, GLANCE))
+			_exit(EXIT_FAILURE);
 	}
 }
 

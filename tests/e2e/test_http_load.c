@@ -306,6 +306,7 @@ static void stop_with(int signal)
 		fd = wire_connect(daemon.port);
 		if (fd >= 0)
 			close(fd);
+		usleep(1000);
 	}
 	struct reply reply = wire_call(idle[0], "POST", "/rmsnorm", "", X34);
 	ck_assert_int_eq(reply.status, 503);
@@ -343,9 +344,40 @@ START_TEST(test_stops_in_order)
 }
 END_TEST
 
+/* Asks over and over, on new and on kept connections; every answer is whole, until there are none. */
+static void ask_on(int port)
+{
+	for (int fd = -1;;) {
+		if (fd < 0 && (fd = wire_connect(port)) < 0)
+			_exit(0);
+		struct reply reply = wire_call(fd, "POST", "/rmsnorm", "", X34);
+		if (reply.status != 200 && reply.status != 503 && reply.status != 0)
+			_exit(1);
+		bool again = reply.status == 200 && rand() % 4;
+		reply_free(&reply);
+		if (!again) {
+			close(fd);
+			fd = -1;
+		}
+	}
+}
+
+/* The same with requests that libmicrohttpd refuses before we see them. */
+static void ask_badly(int port)
+{
+	for (int fd; (fd = wire_connect(port)) >= 0; close(fd)) {
+		wire_print(fd, "POST /rmsnorm HTTP/1.1\r\nHost: h\r\nContent-Length: many\r\n\r\n");
+		struct reply reply = wire_read(fd, false);
+		if (reply.status != 400 && reply.status != 0)
+			_exit(1);
+		reply_free(&reply);
+	}
+	_exit(0);
+}
+
 START_TEST(test_stops_under_load)
 {
-	enum { CLIENTS = 8, ROUNDS = 10 };
+	enum { CLIENTS = 8, ROUNDS = 20 };
 	for (int round = 0; round < ROUNDS; round++) {
 		struct daemon daemon;
 		daemon_start(&daemon, FLAGS("--log=none"));
@@ -355,22 +387,11 @@ START_TEST(test_stops_under_load)
 			ck_assert_int_ge(children[c], 0);
 			if (children[c])
 				continue;
-			/* asks over and over, on new and on kept connections; every answer is whole, until there are none */
-			for (int fd = -1;;) {
-				if (fd < 0 && (fd = wire_connect(daemon.port)) < 0)
-					_exit(0);
-				struct reply reply = wire_call(fd, "POST", "/rmsnorm", "", X34);
-				if (reply.status != 200 && reply.status != 503 && reply.status != 0)
-					_exit(1);
-				bool again = reply.status == 200 && rand() % 4;
-				reply_free(&reply);
-				if (!again) {
-					close(fd);
-					fd = -1;
-				}
-			}
+			if (c % 2)
+				ask_badly(daemon.port);
+			ask_on(daemon.port);
 		}
-		usleep(20000 + 5000 * (unsigned)round);
+		usleep(20000 + 3000 * (unsigned)round);
 		ck_assert_int_eq(daemon_stop(&daemon, NULL), 0);
 		for (int c = 0; c < CLIENTS; c++) {
 			int status;
