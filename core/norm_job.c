@@ -14,10 +14,10 @@ static bool in_range(double magnitude)
 }
 
 /*
- * A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. `single`: the kernel
- * takes float32 as it is.
+ * A gain or bias for the kernels: offset added; false when they cannot hold it, or memory is out. `narrow`: the kernel
+ * takes float32 as it is, and `often` reads it so many times that a copy in float64 is worth its room.
  */
-static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow, bool single,
+static bool prepare_param(struct norm_param *ready, struct nc_param param, double offset, size_t count, bool narrow, bool often,
                           struct nc_arena *arena)
 {
 	const struct kernels *k = kernels();
@@ -30,19 +30,23 @@ static bool prepare_param(struct norm_param *ready, struct nc_param param, doubl
 		return !k->out_of_range(param.data, count);
 	}
 	bool as_given = narrow && param.dtype != NC_FLOAT64 && param.count == count && offset == 0;
-	double *values = as_given && single ? NULL : nc_arena_array(arena, count, sizeof(*values));
+	double *values = as_given && !often ? NULL : nc_arena_array(arena, count, sizeof(*values));
 
-	if (!values && !(as_given && single))
-		return false;
 	ready->values = values;
 	if (as_given) {
 		ready->narrow = param.data;
-		k->magnitudes(param.data, count, values, &ready->least, &ready->most);
-		return isfinite(ready->most);
+		k->magnitudes(param.data, count, &ready->least, &ready->most);
+		if (!isfinite(ready->most) || !values)
+			return isfinite(ready->most);
 	}
-	for (size_t i = 0; i < count; i++)
-		values[i] = offset + nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);
-	return !k->out_of_range(values, count);
+	if (!values)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		double given = nc_element(param.dtype, param.data, param.count == 1 ? 0 : i);
+
+		values[i] = offset == 0 ? given : offset + given; /* 0 + -0 is not -0 */
+	}
+	return as_given || !k->out_of_range(values, count);
 }
 
 static size_t blocks_of(const struct norm_job *job, size_t rows)
@@ -57,10 +61,9 @@ bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, s
 {
 	const struct nc_norm_spec *spec = job->spec;
 	size_t params = job->period * job->features;
-	bool narrow = spec->dtype != NC_FLOAT64;
-	bool single = spec->dtype == NC_FLOAT32 && spec->kind == NC_RMSNORM && spec->xhat_dtype == NC_FLOAT64 && !job->u;
+	bool narrow = spec->dtype != NC_FLOAT64, often = job->u && rows > 4 * job->period;
 
-	if (!in_range(spec->epsilon) || !prepare_param(&job->gain, gain, spec->gain_offset, params, narrow, single, arena) ||
+	if (!in_range(spec->epsilon) || !prepare_param(&job->gain, gain, spec->gain_offset, params, narrow, often, arena) ||
 	    !prepare_param(&job->bias, bias, 0, params, narrow, false, arena))
 		return false;
 	job->slow = nc_arena_zero(arena, rows, 1);

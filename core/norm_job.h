@@ -21,8 +21,8 @@
 
 /* A gain or bias made ready: offset added. */
 struct norm_param {
-	const double *values; /* period × features, or NULL */
-	const float *narrow;  /* the same as given, when they are float32 without an offset; both NULL: absent */
+	const double *values; /* period × features; or */
+	const float *narrow;  /* those as given, where norm_narrow can take them so; both NULL: absent */
 	float least, most;    /* of narrow: the magnitudes but 0; `least` an infinity when all are 0 */
 };
 

@@ -17,7 +17,8 @@ double nc_gain_at(const struct nc_norm_spec *spec, struct nc_param gain, size_t 
 {
 	if (!gain.count)
 		return 1;
-	return spec->gain_offset + nc_element(gain.dtype, gain.data, gain.count == 1 ? 0 : i);
+	double given = nc_element(gain.dtype, gain.data, gain.count == 1 ? 0 : i);
+	return spec->gain_offset == 0 ? given : spec->gain_offset + given; /* 0 + -0 is not -0 */
 }
 
 static struct wide element(const struct wide_row *row, const void *data, size_t i)

@@ -14,13 +14,15 @@ enum { LOOK_OUT = 50000 /* nanoseconds */, LOOKS = 32 /* between two looks at th
 
 /*
  * One call of nc_pool_run: it lives on its caller's stack and is in the list while it has chunks that nobody took.
- * `next` is taken from without the lock; `helpers` counts the threads that may still touch it and is changed under it.
+ * Chunks are taken without the lock, by the caller from the first on, by its helpers from the last: so that in a second pass over
+ * the same rows each thread finds much of what it left in its own cache. `taken` counts both; `helpers` counts the threads that
+ * may still touch the job and is changed under the lock.
  */
 struct job {
 	nc_pool_fn *fn;
 	void *context;
 	size_t chunks;
-	atomic_size_t next;
+	atomic_size_t taken, back;
 	atomic_uint helpers;
 	struct job *after;
 };
@@ -38,16 +40,26 @@ struct nc_pool {
 	pthread_t thread[];
 };
 
-static void run_chunks(struct job *job)
+static bool take(struct job *job)
 {
-	size_t i;
-	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->chunks)
+	return atomic_fetch_add_explicit(&job->taken, 1, memory_order_relaxed) < job->chunks;
+}
+
+static void run_own(struct job *job)
+{
+	for (size_t i = 0; take(job); i++)
 		job->fn(job->context, i);
+}
+
+static void help(struct job *job)
+{
+	while (take(job))
+		job->fn(job->context, job->chunks - 1 - atomic_fetch_add_explicit(&job->back, 1, memory_order_relaxed));
 }
 
 static bool open_for_help(struct job *job)
 {
-	return atomic_load_explicit(&job->next, memory_order_relaxed) < job->chunks;
+	return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->chunks;
 }
 
 static void unlist(struct nc_pool *pool, struct job *job)
@@ -143,7 +155,7 @@ static void *work(void *argument)
 		}
 		job->helpers++;
 		pthread_mutex_unlock(&pool->lock);
-		run_chunks(job);
+		help(job);
 		pthread_mutex_lock(&pool->lock);
 		if (--job->helpers == 0)
 			pthread_cond_broadcast(&pool->left);
@@ -204,7 +216,7 @@ void nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chu
 		pthread_cond_signal(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 
-	run_chunks(&job);
+	run_own(&job);
 
 	pthread_mutex_lock(&pool->lock);
 	unlist(pool, &job);

@@ -255,21 +255,18 @@ void selftest_try_residual_scale(const struct kernels *k, struct selftest_trial 
 void selftest_try_magnitudes(const struct kernels *k, struct selftest_trial *trial)
 {
 	float x[LENGTH] = {0}, range[2], exact[2];
-	double wide[LENGTH], same[LENGTH];
 
-	k->magnitudes(x, LENGTH, NULL, &range[0], &range[1]);
+	k->magnitudes(x, LENGTH, &range[0], &range[1]);
 	selftest_expect_f32(trial, range, (const float[]){INFINITY, 0}, 2);
 	for (size_t i = 0; i < LENGTH; i++) {
 		x[i] = i % 2 ? -0x1p-149f * (float)(LENGTH - i) : (float)(i + 1);
 		exact[0] = i ? 0x1p-149f * (float)(LENGTH - (i - 1 + i % 2)) : 1;
 		exact[1] = (float)(i + 1 - i % 2);
-		same[i] = (double)x[i];
-		k->magnitudes(x, LENGTH, wide, &range[0], &range[1]);
+		k->magnitudes(x, LENGTH, &range[0], &range[1]);
 		selftest_expect_f32(trial, range, exact, 2);
-		selftest_expect(trial, wide, same, i + 1);
 	}
 	x[LENGTH / 2] = INFINITY;
-	k->magnitudes(x, LENGTH, NULL, &range[0], &range[1]);
+	k->magnitudes(x, LENGTH, &range[0], &range[1]);
 	selftest_expect_f32(trial, &range[1], &x[LENGTH / 2], 1);
 }
 

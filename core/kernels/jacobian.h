@@ -43,8 +43,8 @@ static int jacobian_narrow(const struct norm_job *job, size_t index, size_t firs
 
 		f64_store(c, narrow_centre(&a, &row, block, inside), LANES);
 		slope = row.root != 0 ? c[at - block] / (n * row.root * row.r * row.r) : 0;
-		if (a.gain || a.gain_narrow)
-			g = a.gain ? a.gain[row.param + at] : (double)a.gain_narrow[row.param + at];
+		if (narrow_has(&a.gain))
+			g = narrow_gain_at(&a, row.param + at);
 		ROW_BLOCKS(a.n, { doubt = i64_or(doubt, jacobian_narrow_block(&a, &row, offset, slope, g, i, count, lines)); });
 		for (int k = 0; k < LANES; k++)
 			unit[k] = (k == (int)(at - block) ? 1 + others : others) * row.inverse;

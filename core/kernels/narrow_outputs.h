@@ -10,7 +10,8 @@
 #include "simd.h"
 #include "single.h"
 
-enum narrow_gain { NARROW_GAIN_NONE, NARROW_GAIN_EXACT, NARROW_GAIN_ANY };
+/* DIRECT and NONE: with `direct`; ANY: with or without a gain, of either form. */
+enum narrow_gain { NARROW_GAIN_NONE, NARROW_GAIN_DIRECT, NARROW_GAIN_ANY };
 
 /* What is constant over a run of rows. The first three are compile-time constants of each variant. */
 struct narrow {
@@ -19,8 +20,7 @@ struct narrow {
 	bool direct;          /* outputs are float32, and x̂ is not rounded: the processor's conversion rounds */
 	bool coarse;          /* outputs are narrower than float32 */
 	bool gained, raw;     /* the vjp; x̂ is not rounded */
-	const double *gain, *bias; /* as in the job, or NULL */
-	const float *gain_narrow;
+	struct norm_param gain, bias; /* the job's */
 	const struct norm_job *job;
 	struct rounding output, xhat;
 	size_t n;
@@ -40,13 +40,26 @@ struct narrow_row {
 	f32x16 least;              /* of the magnitudes that narrow_single saw */
 };
 
+INLINE bool narrow_has(const struct norm_param *param)
+{
+	return param->values || param->narrow;
+}
+
+INLINE f64x16 narrow_param(const struct norm_param *param, size_t at, unsigned count)
+{
+	return param->values ? f64_load(param->values + at, count) : f64_load_f32(param->narrow + at, count);
+}
+
 INLINE f64x16 narrow_gained(const struct narrow *a, f64x16 v, size_t at, unsigned count)
 {
-	if (a->kind == NARROW_GAIN_NONE || (a->kind == NARROW_GAIN_ANY && !a->gain && !a->gain_narrow))
+	if (a->kind == NARROW_GAIN_NONE || (a->kind == NARROW_GAIN_ANY && !narrow_has(&a->gain)))
 		return v;
-	if (a->gain)
-		return f64_mul(v, f64_load(a->gain + at, count));
-	return f64_mul(v, f64_load_f32(a->gain_narrow + at, count));
+	return f64_mul(v, narrow_param(&a->gain, at, count));
+}
+
+INLINE double narrow_gain_at(const struct narrow *a, size_t at)
+{
+	return a->gain.narrow ? (double)a->gain.narrow[at] : a->gain.values[at];
 }
 
 /* u_i, multiplied by the gain for a vjp. */
@@ -61,9 +74,7 @@ INLINE double narrow_first_u(const struct narrow *a, const struct narrow_row *ro
 {
 	double u = row->u[0];
 
-	if (!a->gained || !(a->gain || a->gain_narrow))
-		return u;
-	return u * (a->gain ? a->gain[row->param] : (double)a->gain_narrow[row->param]);
+	return a->gained && narrow_has(&a->gain) ? u * narrow_gain_at(a, row->param) : u;
 }
 
 INLINE f64x16 narrow_x(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
@@ -121,6 +132,12 @@ INLINE void narrow_fetch(const void *ahead, size_t i)
 	__builtin_prefetch((const float *)ahead + i, 0, 2);
 }
 
+/* The place of an output that is written soon, on its way to the nearest cache. */
+INLINE void narrow_claim(const float *out, size_t i)
+{
+	__builtin_prefetch(out + i + 128, 1, 3);
+}
+
 /* Range in which no product of narrow_single leaves what float32 holds exactly. */
 #define NARROW_LEAST 0x1p-60
 #define NARROW_MOST 0x1p+60
@@ -131,37 +148,37 @@ INLINE void narrow_fetch(const void *ahead, size_t i)
  */
 INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to)
 {
-	bool gained = a->kind == NARROW_GAIN_EXACT;
-	const float *gain = gained ? a->gain_narrow + row->param : NULL;
+	bool gained = a->kind == NARROW_GAIN_DIRECT;
+	const float *gain = gained ? a->gain.narrow + row->param : NULL;
 	float top = (float)row->inverse;
-	f32x16 high = f32_set(top), low = f32_set((float)(row->inverse - (double)top)), least = row->least;
+	f32x16 high = f32_set(top), low = f32_set((float)(row->inverse - (double)top)), least[2] = {row->least, row->least};
 
-	COLUMN_BLOCKS(from, to, {
+	BANKED_BLOCKS(from, to, {
 		f32x16 x = f32_load(row->x + i, count), t = high, rest = low;
 
 		narrow_fetch(row->ahead, i);
+		narrow_claim(row->single, i);
 		if (gained) {
 			f32x16 g = f32_load(gain + i, count);
 
 			t = f32_mul(g, high);
 			rest = f32_fma(g, low, f32_fma(g, high, f32_neg(t)));
 		}
-		least = f32_least(least, x);
+		least[bank] = f32_least(least[bank], x);
 		f32_store(row->single + i, f32_fma(x, t, f32_mul(x, rest)), count);
 	});
-	return least;
+	return f32_least(least[0], least[1]);
 }
 
 INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *row)
 {
-	const struct norm_param *gain = &a->job->gain;
 	double least = 1, most = 1;
 
-	if (!a->direct || a->layer)
+	if (!a->direct || a->layer || (a->gain.values && !a->gain.narrow))
 		return false;
-	if (a->kind == NARROW_GAIN_EXACT) {
-		least = (double)gain->least;
-		most = (double)gain->most;
+	if (a->kind == NARROW_GAIN_DIRECT) {
+		least = (double)a->gain.least;
+		most = (double)a->gain.most;
 	}
 	return row->inverse >= NARROW_LEAST && row->inverse * least >= NARROW_LEAST && row->inverse <= NARROW_MOST &&
 	       row->inverse * most <= NARROW_MOST;
@@ -170,15 +187,23 @@ INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *
 /* Whether an element was so small that what narrow_single wrote is not exact enough. */
 INLINE bool narrow_single_fails(const struct narrow *a, const struct narrow_row *row)
 {
-	double least = a->kind == NARROW_GAIN_EXACT ? (double)a->job->gain.least : 1;
+	double least = a->kind == NARROW_GAIN_DIRECT ? (double)a->gain.least : 1;
 
 	return (double)f32_least_lane(row->least) * (row->inverse * least) < 0x1p-96;
+}
+
+INLINE void narrow_xhat_columns(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt,
+                                float *out)
+{
+	COLUMN_BLOCKS(from, to, {
+		narrow_store(a, doubt, out + i, narrow_xhat(a, row, narrow_centre(a, row, i, count)), count);
+	});
 }
 
 /* y_i = g_i (x_i − μ) / r + b_i: the gain first, so that g x is exact. */
 INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt, float *y)
 {
-	bool biased = a->layer && a->bias, first = a->direct || a->raw;
+	bool biased = a->layer && narrow_has(&a->bias), first = a->direct || a->raw;
 
 	COLUMN_BLOCKS(from, to, {
 		f64x16 v = narrow_centre(a, row, i, count);
@@ -192,7 +217,7 @@ INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row,
 			v = narrow_gained(a, f64_round(v, a->xhat), row->param + i, count);
 		}
 		if (biased)
-			v = f64_add(v, f64_load(a->bias + row->param + i, count));
+			v = f64_add(v, narrow_param(&a->bias, row->param + i, count));
 		narrow_store(a, doubt, y + i, v, count);
 	});
 }
@@ -206,12 +231,20 @@ struct narrow_gradients {
 };
 
 /* sum += v with the error kept: sums of numbers of few bits are exact ties as often as not. */
-INLINE void narrow_gather(double *sum, size_t apart, f64x16 v, unsigned count)
+INLINE void narrow_gather(struct pair16 *sum, f64x16 v)
 {
-	struct pair16 s = pair16_sum(f64_load(sum, count), v);
+	struct pair16 s = pair16_sum(sum->high, v);
 
+	*sum = (struct pair16){s.high, f64_add(s.low, sum->low)};
+}
+
+INLINE void narrow_gather_at(double *sum, size_t apart, f64x16 v, unsigned count)
+{
+	struct pair16 s = {f64_load(sum, count), f64_load(sum + apart, count)};
+
+	narrow_gather(&s, v);
 	f64_store(sum, s.high, count);
-	f64_store(sum + apart, f64_add(s.low, f64_load(sum + apart, count)), count);
+	f64_store(sum + apart, s.low, count);
 }
 
 /*
@@ -249,10 +282,10 @@ INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row
 			if (a->direct || a->raw)
 				f64_store(g.dgain + i, f64_add(f64_load(g.dgain + i, count), product), count);
 			else
-				narrow_gather(g.dgain + i, g.apart, product, count);
+				narrow_gather_at(g.dgain + i, g.apart, product, count);
 		}
 		if (g.dbias)
-			narrow_gather(g.dbias + i, g.apart, given, count);
+			narrow_gather_at(g.dbias + i, g.apart, given, count);
 	});
 }
 
@@ -288,11 +321,7 @@ INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_
 	i64x16 doubt = i64_set(0);
 
 	if (job->xhat)
-		COLUMN_BLOCKS(from, to, {
-			f64x16 xhat = narrow_xhat(a, &known, narrow_centre(a, &known, i, count));
-
-			narrow_store(a, &doubt, (float *)job->xhat + start + i, xhat, count);
-		});
+		narrow_xhat_columns(a, &known, from, to, &doubt, (float *)job->xhat + start);
 	if (a->projects) {
 		struct narrow_gradients g = {
 			.dx = job->projected ? (float *)job->projected + start : NULL,

@@ -9,7 +9,7 @@
 #define KERNELS_NORM_NARROW_H
 
 #include "core/norm_job.h"
-#include "narrow_outputs.h"
+#include "narrow_together.h"
 #include "pairs.h"
 #include "rounding.h"
 #include "simd.h"
@@ -19,31 +19,6 @@ enum { NARROW_CHUNK = 4096 };
 
 /* Rows of a group at most; elements of one, which stay in the second cache; columns that are done at a time. */
 enum { NARROW_ROWS = 16, NARROW_ELEMENTS = 65536, NARROW_COLUMNS = 512 };
-
-/*
- * The statements for i = from, from + 16, …: pairs of whole blocks for two banks of sums, then what is left, in the
- * second bank. `bank` is a constant, and so is `count` in whole blocks.
- */
-#define NARROW_SUMS(from, to, ...) \
-	do { \
-		size_t i = (from); \
-		for (; i + 2 * LANES <= (to); i += LANES) { \
-			{ \
-				enum { bank = 0, count = LANES }; \
-				__VA_ARGS__ \
-			} \
-			i += LANES; \
-			{ \
-				enum { bank = 1, count = LANES }; \
-				__VA_ARGS__ \
-			} \
-		} \
-		for (; i < (to); i += LANES) { \
-			enum { bank = 1 }; \
-			const unsigned count = (to)-i < LANES ? (unsigned)((to)-i) : LANES; \
-			__VA_ARGS__ \
-		} \
-	} while (0)
 
 /* total + x, the error kept. */
 struct narrow_sum {
@@ -87,7 +62,7 @@ INLINE void narrow_gather_sums(const struct narrow *a, const struct narrow_row *
 		size_t to = a->n - from < NARROW_CHUNK ? a->n : from + NARROW_CHUNK;
 		f64x16 zero = f64_set(0), d[2] = {zero, zero}, square[2] = {zero, zero}, v[2] = {zero, zero}, cross[2] = {zero, zero};
 
-		NARROW_SUMS(from, to, {
+		BANKED_BLOCKS(from, to, {
 			f64x16 c = narrow_difference(a, row, shifted, i, count);
 
 			if (a->layer)
@@ -240,6 +215,36 @@ INLINE void narrow_one_by_one(const struct narrow *a, size_t first, size_t end)
 	}
 }
 
+/* The same for some rows at once, as many as are left and good; each else alone. */
+INLINE void narrow_together(const struct narrow *a, size_t first, size_t end)
+{
+	struct together t;
+
+	for (size_t start = first; start < end; start += TOGETHER) {
+		unsigned count = end - start < TOGETHER ? (unsigned)(end - start) : TOGETHER, good = 0;
+
+		for (unsigned i = 0; i < count; i++) {
+			t.row[i] = narrow_start(a, start + i, TOGETHER, end);
+			good += t.row[i].good;
+		}
+		if (good == TOGETHER && a->job->period == 1) {
+			t.rows = TOGETHER;
+			together_outputs(a, &t, start);
+			for (unsigned i = 0; i < count; i++)
+				narrow_end(a, &t.row[i], start + i);
+			continue;
+		}
+		for (unsigned i = 0; i < count; i++) {
+			struct together alone = {.rows = 1, .row[0] = t.row[i]};
+
+			if (!t.row[i].good)
+				continue;
+			together_outputs(a, &alone, start + i);
+			narrow_end(a, &alone.row[0], start + i);
+		}
+	}
+}
+
 /*
  * Backward: sums of a group of rows, then their outputs, some columns at a time: the parameters and the sums of their
  * gradients stay in the nearest cache while they serve all rows.
@@ -267,7 +272,9 @@ INLINE void narrow_grouped(const struct narrow *a, size_t first, size_t end)
 
 INLINE void narrow_rows(struct narrow a, size_t first, size_t end)
 {
-	if (a.projects)
+	if (a.direct && (a.layer || a.projects) && a.gained)
+		narrow_together(&a, first, end);
+	else if (a.projects)
 		narrow_grouped(&a, first, end);
 	else
 		narrow_one_by_one(&a, first, end);
@@ -294,7 +301,7 @@ INLINE void narrow_rows(struct narrow a, size_t first, size_t end)
 #endif
 #define NARROW_VARIANTS(suffix, is_layer, has_u) \
 	NARROW_VARIANT(suffix##_plain, is_layer, has_u, NARROW_GAIN_NONE, true) \
-	NARROW_VARIANT(suffix##_exact, is_layer, has_u, NARROW_GAIN_EXACT, true) \
+	NARROW_VARIANT(suffix##_direct, is_layer, has_u, NARROW_GAIN_DIRECT, true) \
 	NARROW_VARIANT(suffix##_any, is_layer, has_u, NARROW_GAIN_ANY, false)
 NARROW_VARIANTS(rms, false, false)
 NARROW_VARIANTS(rms_vjp, false, true)
@@ -304,20 +311,18 @@ NARROW_VARIANTS(layer_vjp, true, true)
 INLINE struct narrow narrow_of(const struct norm_job *job)
 {
 	const struct nc_norm_spec *spec = job->spec;
-	bool gained = job->gain.narrow || job->gain.values, exact = job->gain.narrow || !gained;
-	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && exact && !job->sum && !job->vjp;
+	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->sum && !job->vjp;
 
 	return (struct narrow){
 		.layer = spec->kind == NC_LAYERNORM,
 		.projects = job->u,
-		.kind = !direct ? NARROW_GAIN_ANY : gained ? NARROW_GAIN_EXACT : NARROW_GAIN_NONE,
+		.kind = !direct ? NARROW_GAIN_ANY : narrow_has(&job->gain) ? NARROW_GAIN_DIRECT : NARROW_GAIN_NONE,
 		.direct = direct,
 		.coarse = spec->dtype != NC_FLOAT32,
 		.gained = job->gained,
 		.raw = spec->xhat_dtype == NC_FLOAT64,
-		.gain = job->gain.values,
-		.bias = job->bias.values,
-		.gain_narrow = job->gain.narrow,
+		.gain = job->gain,
+		.bias = job->bias,
 		.job = job,
 		.output = rounding_to(spec->dtype),
 		.xhat = rounding_to(spec->xhat_dtype),
@@ -336,7 +341,7 @@ static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 #else
 #define NARROW_ROW(suffix) \
 	{ \
-		narrow_##suffix##_plain, narrow_##suffix##_exact, narrow_##suffix##_any \
+		narrow_##suffix##_plain, narrow_##suffix##_direct, narrow_##suffix##_any \
 	}
 	static void (*const variants[2][2][3])(const struct narrow *, size_t, size_t) = {
 		{NARROW_ROW(rms), NARROW_ROW(rms_vjp)}, {NARROW_ROW(layer), NARROW_ROW(layer_vjp)}};

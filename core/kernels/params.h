@@ -7,7 +7,7 @@
 #include "rounding.h"
 
 /* The least magnitude but 0 (else an infinity) and the largest, by their bits: infinities and NaN are the largest. */
-static void magnitudes(const float *x, size_t n, double *wide, float *least, float *most)
+static void magnitudes(const float *x, size_t n, float *least, float *most)
 {
 	uint32_t infinity = 0x7f800000, low = infinity - 1, high = 0, bits;
 
@@ -20,8 +20,6 @@ static void magnitudes(const float *x, size_t n, double *wide, float *least, flo
 	low++;
 	memcpy(least, &low, sizeof(low));
 	memcpy(most, &high, sizeof(high));
-	if (wide)
-		ROW_BLOCKS(n, { f64_store(wide + i, f64_load_f32(x + i, count), count); });
 }
 
 /* Whether any value is an infinity or NaN. */

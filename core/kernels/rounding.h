@@ -16,10 +16,22 @@ struct rounding {
 	double half;  /* half a unit of the last place of 1: 2^-p */
 };
 
+/* 2^exponent, a normal number; ldexp takes longer than a short row. */
+INLINE double power_of_two(int exponent)
+{
+	uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+	double power;
+
+	memcpy(&power, &bits, sizeof(power));
+	return power;
+}
+
 INLINE struct rounding rounding_to(enum nc_dtype dtype)
 {
-	return (struct rounding){ldexp(1, nc_dtype_min_exponent(dtype)), ldexp(1.5, 53 - nc_dtype_mantissa_bits(dtype)),
-	                         nc_dtype_max(dtype), ldexp(1, -nc_dtype_mantissa_bits(dtype))};
+	int bits = nc_dtype_mantissa_bits(dtype);
+
+	return (struct rounding){power_of_two(nc_dtype_min_exponent(dtype)), 1.5 * power_of_two(53 - bits), nc_dtype_max(dtype),
+	                         power_of_two(-bits)};
 }
 
 INLINE f64x16 f64_round(f64x16 a, struct rounding to)

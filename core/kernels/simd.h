@@ -22,13 +22,13 @@
 #include <arm_neon.h>
 #endif
 
+#include "columns.h"
+
 #ifdef KERNEL_ISA_scalar
 #define INLINE static inline __attribute__((unused)) /* 16 copies of everything are the compiler's time, for nobody's speed */
 #else
 #define INLINE static inline __attribute__((always_inline, unused))
 #endif
-
-enum { LANES = 16 };
 
 #if defined(KERNEL_ISA_avx512)
 #define WIDTH 8
@@ -464,20 +464,5 @@ INLINE int i64_any(i64x16 a)
 #endif
 	return any != 0;
 }
-
-/* The statements for i = from, from + 16, … below to: whole blocks with a constant `count` of 16, then what is left. */
-#define COLUMN_BLOCKS(from, to, ...) \
-	do { \
-		size_t i = (from); \
-		for (; i + LANES <= (to); i += LANES) { \
-			enum { count = LANES }; \
-			__VA_ARGS__ \
-		} \
-		if (i < (to)) { \
-			const unsigned count = (unsigned)((to)-i); \
-			__VA_ARGS__ \
-		} \
-	} while (0)
-#define ROW_BLOCKS(n, ...) COLUMN_BLOCKS(0, n, __VA_ARGS__)
 
 #endif

@@ -1,0 +1,164 @@
+/*
+ * Outputs of a few neighbouring rows at a time, of float32 with nothing rounded in between: a block of columns of each row in
+ * turn, so that the parameters are read, and the sums of their gradients written, once for all of them.
+ */
+#ifndef KERNELS_NARROW_TOGETHER_H
+#define KERNELS_NARROW_TOGETHER_H
+
+#include "narrow_outputs.h"
+
+/* Rows at a time: as many as the registers hold; the bits do not depend on it. */
+#if WIDTH == 8
+#define TOGETHER 4
+#define EACH_ROW_TOGETHER(...) EACH_ROW_2(0, __VA_ARGS__) EACH_ROW_2(2, __VA_ARGS__)
+#elif WIDTH == 4
+#define TOGETHER 2
+#define EACH_ROW_TOGETHER(...) EACH_ROW_2(0, __VA_ARGS__)
+#else
+#define TOGETHER 1
+#define EACH_ROW_TOGETHER(...) EACH_ROW_1(0, __VA_ARGS__)
+#endif
+#define EACH_ROW_1(r0, ...) \
+	{ \
+		enum { r = r0 }; \
+		__VA_ARGS__ \
+	}
+#define EACH_ROW_2(r0, ...) EACH_ROW_1(r0, __VA_ARGS__) EACH_ROW_1(r0 + 1, __VA_ARGS__)
+
+/* The statements for each of `rows` rows, which is 1 or TOGETHER: r is a constant, and so are the rows' registers. */
+#define EACH_ROW(rows, ...) \
+	if ((rows) == 1) { \
+		EACH_ROW_1(0, __VA_ARGS__) \
+	} else { \
+		EACH_ROW_TOGETHER(__VA_ARGS__) \
+	}
+
+/* Rows that are one after the other and have the same parameters, those at `param`. */
+struct together {
+	unsigned rows;
+	bool shifted; /* any of them has a K */
+	size_t param;
+	struct narrow_row row[TOGETHER];
+};
+
+INLINE f64x16 together_centre(const struct narrow *a, const struct together *t, unsigned r, f64x16 x)
+{
+	if (!a->layer)
+		return x;
+	if (t->shifted)
+		x = f64_sub(x, f64_set(t->row[r].mean));
+	return f64_sub(x, f64_set(t->row[r].delta));
+}
+
+/* y_i = g_i (x_i − μ) / r + b_i */
+INLINE void together_forward(const struct narrow *a, const struct together *t, float *y)
+{
+	const struct together known = *t; /* stores to the outputs do not change it */
+	bool gained = a->kind == NARROW_GAIN_DIRECT, biased = a->layer && narrow_has(&a->bias);
+
+	ROW_BLOCKS(a->n, {
+		f64x16 c[TOGETHER], g = f64_set(1), b = g;
+
+		if (gained)
+			g = narrow_param(&a->gain, known.param + i, count);
+		if (biased)
+			b = narrow_param(&a->bias, known.param + i, count);
+		/* every load before any store: a store may share the low bits of a later load's address, and would hold it up */
+		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); narrow_fetch(known.row[r].ahead, i);
+		         narrow_claim(y + r * a->n, i);)
+		EACH_ROW(known.rows, f64x16 v = together_centre(a, &known, r, c[r]);
+		         v = f64_mul(gained ? f64_mul(v, g) : v, f64_set(known.row[r].inverse));
+		         f64_store_f32(y + r * a->n + i, biased ? f64_add(v, b) : v, count);)
+	});
+}
+
+/*
+ * With a = dy/r: dx_i = g_i a_i − (c_i k/r + ū/r), dgain_i += a_i c_i, dbias_i += dy_i. `fresh`: the sums begin with these rows.
+ */
+INLINE void together_backward(const struct narrow *a, const struct together *t, struct narrow_gradients to, bool fresh)
+{
+	const struct together known = *t;
+	bool gained = a->kind == NARROW_GAIN_DIRECT;
+	double slope[TOGETHER] = {0}, offset[TOGETHER] = {0};
+
+	for (unsigned r = 0; r < known.rows; r++) {
+		slope[r] = known.row[r].k * known.row[r].inverse;
+		offset[r] = known.row[r].mean_u * known.row[r].inverse;
+	}
+	ROW_BLOCKS(a->n, {
+		f64x16 c[TOGETHER], dy[TOGETHER], g = f64_set(1), sum = f64_set(0);
+		struct pair16 plain = {f64_set(0), f64_set(0)};
+
+		if (gained)
+			g = narrow_param(&a->gain, known.param + i, count);
+		if (to.dgain && !fresh)
+			sum = f64_load(to.dgain + i, count);
+		if (to.dbias && !fresh)
+			plain = (struct pair16){f64_load(to.dbias + i, count), f64_load(to.dbias + to.apart + i, count)};
+		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); dy[r] = f64_load_f32(known.row[r].u + i, count);
+		         narrow_fetch(known.row[r].ahead, i); narrow_fetch(known.row[r].ahead_u, i);
+		         if (to.dx) narrow_claim(to.dx + r * a->n, i);)
+		EACH_ROW(known.rows, f64x16 centred = together_centre(a, &known, r, c[r]);
+		         f64x16 over = f64_mul(dy[r], f64_set(known.row[r].inverse));
+		         if (to.dx) {
+			         f64x16 rest = f64_mul(centred, f64_set(slope[r]));
+
+			         if (a->layer)
+				         rest = f64_add(rest, f64_set(offset[r]));
+			         f64_store_f32(to.dx + r * a->n + i, f64_sub(gained ? f64_mul(over, g) : over, rest), count);
+		         }
+		         if (to.dgain) sum = f64_add(sum, f64_mul(over, centred));
+		         if (to.dbias) narrow_gather(&plain, dy[r]);)
+		if (to.dgain)
+			f64_store(to.dgain + i, sum, count);
+		if (to.dbias) {
+			f64_store(to.dbias + i, plain.high, count);
+			f64_store(to.dbias + to.apart + i, plain.low, count);
+		}
+	});
+}
+
+/* What a training step asks for is compiled without its questions. */
+INLINE void together_gradients(const struct narrow *a, const struct together *t, struct narrow_gradients to, bool fresh)
+{
+	if (to.dx && to.dgain && (a->layer ? to.dbias != NULL : to.dbias == NULL))
+		together_backward(a, t, to, fresh);
+	else
+		together_backward(a, t, to, fresh);
+}
+
+/* Every output of the rows from `start` on. */
+INLINE void together_outputs(const struct narrow *a, struct together *t, size_t start)
+{
+	const struct norm_job *job = a->job;
+	size_t at = start * a->n;
+	i64x16 certain = i64_set(0); /* float32 leaves no doubt */
+
+	t->param = t->row[0].param;
+	t->shifted = false;
+	for (unsigned r = 0; r < t->rows; r++)
+		t->shifted |= t->row[r].shifted;
+	if (job->xhat)
+		for (unsigned r = 0; r < t->rows; r++)
+			narrow_xhat_columns(a, &t->row[r], 0, a->n, &certain, (float *)job->xhat + at + r * a->n);
+	if (a->projects) {
+		size_t period = job->period, params = period * a->n, block = start / (NORM_JOB_BLOCK * period) * params;
+
+		together_gradients(a, t, (struct narrow_gradients){
+			.dx = job->projected ? (float *)job->projected + at : NULL,
+			.dgain = job->dgain ? job->dgain + block + t->param : NULL,
+			.dbias = job->dbias ? job->dbias + 2 * block + t->param : NULL,
+			.apart = params,
+		}, start % (NORM_JOB_BLOCK * period) < period);
+	}
+	bool single = true;
+	for (unsigned r = 0; r < t->rows; r++)
+		if (t->row[r].single)
+			t->row[r].least = narrow_single(a, &t->row[r], 0, a->n);
+		else
+			single = false;
+	if (job->y && !single)
+		together_forward(a, t, (float *)job->y + at);
+}
+
+#endif
