@@ -36,8 +36,9 @@ static bool prepare_param(struct norm_param *ready, struct nc_param param, doubl
 	if (as_given) {
 		ready->narrow = param.data;
 		k->magnitudes(param.data, count, &ready->least, &ready->most);
-		if (!isfinite(ready->most) || !values)
-			return isfinite(ready->most);
+		for (size_t i = 0; values && i < count; i++)
+			values[i] = (double)ready->narrow[i];
+		return isfinite(ready->most);
 	}
 	if (!values)
 		return false;
@@ -46,7 +47,7 @@ static bool prepare_param(struct norm_param *ready, struct nc_param param, doubl
 
 		values[i] = offset == 0 ? given : offset + given; /* 0 + -0 is not -0 */
 	}
-	return as_given || !k->out_of_range(values, count);
+	return !k->out_of_range(values, count);
 }
 
 static size_t blocks_of(const struct norm_job *job, size_t rows)

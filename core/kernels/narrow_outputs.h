@@ -126,7 +126,10 @@ INLINE void narrow_store(const struct narrow *a, i64x16 *doubt, float *p, f64x16
 	f64_store_f32(p, v, count);
 }
 
-/* Columns of another row, at the place i of this one, on their way to the second cache. */
+/*
+ * Columns of a row that is wanted soon, at the place i of this one, on their way to the second cache: asked for in the pass that
+ * leaves the memory more time, the sums but for narrow_single.
+ */
 INLINE void narrow_fetch(const void *ahead, size_t i)
 {
 	__builtin_prefetch((const float *)ahead + i, 0, 2);
@@ -208,7 +211,6 @@ INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row,
 	COLUMN_BLOCKS(from, to, {
 		f64x16 v = narrow_centre(a, row, i, count);
 
-		narrow_fetch(row->ahead, i);
 		if (first) {
 			v = narrow_over_r(a, row, narrow_gained(a, v, row->param + i, count));
 		} else {
@@ -259,8 +261,6 @@ INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row
 	COLUMN_BLOCKS(from, to, {
 		f64x16 given = f64_load_f32(row->u + i, count), c = narrow_centre(a, row, i, count);
 
-		narrow_fetch(row->ahead, i);
-		narrow_fetch(row->ahead_u, i);
 		if (g.dx) /* the next row's place: short runs of many rows are not foreseen by the processor */
 			__builtin_prefetch(g.dx + a->n + i, 1, 2);
 		if (g.dx || unrounded) {

@@ -64,8 +64,7 @@ INLINE void together_forward(const struct narrow *a, const struct together *t, f
 		if (biased)
 			b = narrow_param(&a->bias, known.param + i, count);
 		/* every load before any store: a store may share the low bits of a later load's address, and would hold it up */
-		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); narrow_fetch(known.row[r].ahead, i);
-		         narrow_claim(y + r * a->n, i);)
+		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); narrow_claim(y + r * a->n, i);)
 		EACH_ROW(known.rows, f64x16 v = together_centre(a, &known, r, c[r]);
 		         v = f64_mul(gained ? f64_mul(v, g) : v, f64_set(known.row[r].inverse));
 		         f64_store_f32(y + r * a->n + i, biased ? f64_add(v, b) : v, count);)
@@ -96,7 +95,6 @@ INLINE void together_backward(const struct narrow *a, const struct together *t, 
 		if (to.dbias && !fresh)
 			plain = (struct pair16){f64_load(to.dbias + i, count), f64_load(to.dbias + to.apart + i, count)};
 		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); dy[r] = f64_load_f32(known.row[r].u + i, count);
-		         narrow_fetch(known.row[r].ahead, i); narrow_fetch(known.row[r].ahead_u, i);
 		         if (to.dx) narrow_claim(to.dx + r * a->n, i);)
 		EACH_ROW(known.rows, f64x16 centred = together_centre(a, &known, r, c[r]);
 		         f64x16 over = f64_mul(dy[r], f64_set(known.row[r].inverse));

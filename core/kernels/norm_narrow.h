@@ -65,6 +65,10 @@ INLINE void narrow_gather_sums(const struct narrow *a, const struct narrow_row *
 		BANKED_BLOCKS(from, to, {
 			f64x16 c = narrow_difference(a, row, shifted, i, count);
 
+			if (a->layer || a->projects)
+				narrow_fetch(row->ahead, i);
+			if (a->projects)
+				narrow_fetch(row->ahead_u, i);
 			if (a->layer)
 				d[bank] = f64_add(d[bank], c);
 			if (shifted || (a->kind == NARROW_GAIN_ANY && row->sum))
