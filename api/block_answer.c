@@ -103,8 +103,7 @@ bool block_output(struct call *call, const char *key, enum nc_dtype dtype, const
 	t->data = nc_arena_array(call->arena, t->count, nc_dtype_storage_bytes(dtype));
 	if (!t->data)
 		return fail_memory(call);
-	for (size_t i = 0; i < t->count; i++)
-		nc_tensor_set(t, i, nc_dtype_round(dtype, values[i]));
+	nc_dtype_convert(NC_FLOAT64, values, dtype, t->data, t->count);
 	return true;
 }
 

@@ -120,6 +120,18 @@ static bool place_parameters(struct call *call, struct block_request *r)
 	return true;
 }
 
+/* count values rounded to a dtype's grid in place. */
+static void round_all(enum nc_dtype dtype, double *values, size_t count)
+{
+	float rounded[256];
+
+	for (size_t i = 0, part; i < count; i += part) {
+		part = count - i < 256 ? count - i : 256;
+		nc_dtype_convert(NC_FLOAT64, values + i, dtype, rounded, part);
+		nc_dtype_convert(dtype, rounded, NC_FLOAT64, values + i, part);
+	}
+}
+
 /* Weights as they are used and returned: on the grid of param_dtype. */
 static void round_seeded(const struct call *call, struct block_request *r)
 {
@@ -128,8 +140,8 @@ static void round_seeded(const struct call *call, struct block_request *r)
 			const struct nc_weight *w = &r->core.sublayers[i].weight[slot];
 			double *value = (double *)(uintptr_t)w->value;
 
-			for (size_t j = 0; w->value && w->value_step && j < w->count * r->depth; j++)
-				value[j] = nc_dtype_round(call->param_dtype, value[j]);
+			if (w->value && w->value_step)
+				round_all(call->param_dtype, value, w->count * r->depth);
 		}
 }
 

@@ -21,8 +21,7 @@ const double *block_values(struct call *call, const struct nc_tensor *tensor)
 		fail_memory(call);
 		return NULL;
 	}
-	for (size_t i = 0; i < tensor->count; i++)
-		values[i] = nc_tensor_get(tensor, i);
+	nc_dtype_convert(tensor->dtype, tensor->data, NC_FLOAT64, values, tensor->count);
 	return values;
 }
 

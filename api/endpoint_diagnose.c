@@ -109,8 +109,7 @@ static bool narrowed(struct call *call, const struct nc_tensor **t, enum nc_dtyp
 	copy->data = nc_arena_array(call->arena, copy->count, nc_dtype_storage_bytes(dtype));
 	if (!copy->data)
 		return fail_memory(call);
-	for (size_t i = 0; i < copy->count; i++)
-		nc_tensor_set(copy, i, nc_tensor_get(*t, i));
+	nc_dtype_convert((*t)->dtype, (*t)->data, dtype, copy->data, copy->count);
 	*t = copy;
 	return true;
 }

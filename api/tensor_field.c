@@ -217,15 +217,13 @@ static bool convert(struct call *call, const struct path *path, const struct nc_
 	to->data = nc_arena_array(call->arena, to->count, nc_dtype_storage_bytes(to->dtype));
 	if (!to->data)
 		return fail_memory(call);
-	for (size_t i = 0; i < to->count; i++) {
-		double value = nc_tensor_get(from, i), rounded = nc_dtype_round(to->dtype, value);
-		if (isinf(rounded) && !isinf(value)) {
-			struct path step = {.up = path, .index = i};
-			return range_fail(call, &step, to->dtype, text_of_number(call, value));
-		}
-		nc_tensor_set(to, i, rounded);
-	}
-	return true;
+	if (nc_dtype_convert(from->dtype, from->data, to->dtype, to->data, to->count))
+		return true;
+	size_t i = 0;
+	while (isinf(nc_tensor_get(from, i)) || !isinf(nc_tensor_get(to, i)))
+		i++;
+	struct path step = {.up = path, .index = i};
+	return range_fail(call, &step, to->dtype, text_of_number(call, nc_tensor_get(from, i)));
 }
 
 /* {"shape": …, "dtype": …, "base64": "…"}: the bytes were decoded by the lift. */

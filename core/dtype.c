@@ -1,5 +1,7 @@
 #include "dtype.h"
 
+#include "kernels.h"
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "wire and memory order are both taken to be little-endian"
 #endif
@@ -89,75 +91,23 @@ double nc_dtype_round(enum nc_dtype dtype, double value)
 	return copysign(rounded, value);
 }
 
-static uint16_t bfloat16_bits(float value)
+bool nc_dtype_convert(enum nc_dtype from, const void *values, enum nc_dtype to, void *storage, size_t count)
 {
-	uint32_t bits;
-	memcpy(&bits, &value, sizeof bits);
-	return (uint16_t)(bits >> 16);
-}
-
-static float bfloat16_value(uint16_t half)
-{
-	uint32_t bits = (uint32_t)half << 16;
-	float value;
-	memcpy(&value, &bits, sizeof value);
-	return value;
-}
-
-/* Exact: the value lies on float16's grid. A NaN keeps its payload's upper bits. */
-static uint16_t float16_bits(float value)
-{
-	uint32_t bits;
-	memcpy(&bits, &value, sizeof bits);
-	uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-	if (magnitude > 0x7f800000)
-		return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x1ff));
-	if (magnitude == 0x7f800000)
-		return (uint16_t)(sign | 0x7c00);
-	if (magnitude < 0x38800000) /* below 2^-14: a multiple of 2^-24 */
-		return (uint16_t)(sign | (uint32_t)(fabsf(value) * 0x1p24f));
-	return (uint16_t)(sign | ((magnitude - 0x38000000) >> 13));
-}
-
-static float float16_value(uint16_t half)
-{
-	uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = half & 0x7fff;
-	if (magnitude < 0x400)
-		return (sign ? -1.0f : 1.0f) * ((float)magnitude * 0x1p-24f);
-	uint32_t bits = sign | (magnitude >= 0x7c00 ? 0x7f800000 | (magnitude & 0x3ff) << 13
-	                                            : (magnitude << 13) + 0x38000000);
-	float value;
-	memcpy(&value, &bits, sizeof value);
-	return value;
+	return !count || !kernels()->convert(from, values, to, storage, count);
 }
 
 void nc_dtype_from_wire(enum nc_dtype dtype, const void *wire, size_t count, void *storage)
 {
-	const unsigned char *from = wire;
-	float *to = storage;
-	if (dtype == NC_FLOAT64 || dtype == NC_FLOAT32) {
-		if (count)
-			memcpy(storage, wire, count * dtypes[dtype].wire_bytes);
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		uint16_t half = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
-		to[i] = dtype == NC_BFLOAT16 ? bfloat16_value(half) : float16_value(half);
-	}
+	if (dtypes[dtype].wire_bytes == sizeof(uint16_t))
+		kernels()->unpack_halves(dtype, wire, count, storage);
+	else if (count)
+		memcpy(storage, wire, count * dtypes[dtype].wire_bytes);
 }
 
 void nc_dtype_to_wire(enum nc_dtype dtype, const void *storage, size_t count, void *wire)
 {
-	const float *from = storage;
-	unsigned char *to = wire;
-	if (dtype == NC_FLOAT64 || dtype == NC_FLOAT32) {
-		if (count)
-			memcpy(wire, storage, count * dtypes[dtype].wire_bytes);
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		uint16_t half = dtype == NC_BFLOAT16 ? bfloat16_bits(from[i]) : float16_bits(from[i]);
-		to[2 * i] = (unsigned char)half;
-		to[2 * i + 1] = (unsigned char)(half >> 8);
-	}
+	if (dtypes[dtype].wire_bytes == sizeof(uint16_t))
+		kernels()->pack_halves(dtype, storage, count, wire);
+	else if (count)
+		memcpy(wire, storage, count * dtypes[dtype].wire_bytes);
 }

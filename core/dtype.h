@@ -48,8 +48,14 @@ double nc_dtype_machine_epsilon(enum nc_dtype dtype);
 double nc_dtype_round(enum nc_dtype dtype, double value);
 
 /*
- * Wire bytes (little-endian IEEE, count elements, any alignment) to storage and back. Storage values must lie on
- * the dtype's grid, as every tensor's do. Buffers must not overlap.
+ * count values in the storage of one dtype to that of another, each rounded as by nc_dtype_round. false: a finite value
+ * has become an infinity. Buffers must not overlap.
+ */
+bool nc_dtype_convert(enum nc_dtype from, const void *values, enum nc_dtype to, void *storage, size_t count);
+
+/*
+ * Wire bytes (little-endian IEEE, count elements, any alignment) to storage and back; what does not lie on the dtype's
+ * grid is rounded to it. Buffers must not overlap.
  */
 void nc_dtype_from_wire(enum nc_dtype dtype, const void *wire, size_t count, void *storage);
 void nc_dtype_to_wire(enum nc_dtype dtype, const void *storage, size_t count, void *wire);

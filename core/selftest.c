@@ -52,6 +52,88 @@ void selftest_fill(double *out, size_t count, uint64_t seed)
 	}
 }
 
+/* --- conversions ----------------------------------------------------------------------------------------------------- */
+
+/* Halfway between two values goes to the even one, a hair beyond away from it; so for subnormals, and infinity at the end. */
+static const struct {
+	enum nc_dtype dtype;
+	double x;
+	float exact;
+} rounded[] = {
+	{NC_FLOAT32, 1 + 0x1p-24, 1},
+	{NC_FLOAT32, 1 + 0x1p-24 + 0x1p-52, 1 + 0x1p-23f},
+	{NC_FLOAT32, 0x1.8p-149, 0x1p-148f},
+	{NC_BFLOAT16, 1 + 0x1p-8, 1},
+	{NC_BFLOAT16, 1 + 0x1p-8 + 0x1p-52, 1 + 0x1p-7f}, /* by way of float32 it would be 1 */
+	{NC_BFLOAT16, -0x1.8p-133, -0x1p-132f},
+	{NC_FLOAT16, 1 + 0x1p-11, 1},
+	{NC_FLOAT16, 1 + 0x1p-11 + 0x1p-52, 1 + 0x1p-10f},
+	{NC_FLOAT16, -0x1.8p-24, -0x1p-23f},
+	{NC_FLOAT16, 65519, 65504},
+	{NC_FLOAT16, 65520, INFINITY},
+};
+
+void selftest_try_convert(const struct kernels *k, struct selftest_trial *trial)
+{
+	double wide[LENGTH], back[LENGTH];
+	float out[LENGTH], exact[LENGTH], narrow[LENGTH];
+
+	for (size_t c = 0; c < sizeof rounded / sizeof *rounded; c++) {
+		for (size_t i = 0; i < LENGTH; i++)
+			wide[i] = rounded[c].x, exact[i] = rounded[c].exact;
+		selftest_expect_int(trial, k->convert(NC_FLOAT64, wide, rounded[c].dtype, out, LENGTH), isinf(rounded[c].exact));
+		selftest_expect_f32(trial, out, exact, LENGTH);
+	}
+	selftest_fill(wide, LENGTH, 18);
+	selftest_expect_int(trial, k->convert(NC_FLOAT64, wide, NC_FLOAT32, narrow, LENGTH), false);
+	selftest_expect_int(trial, k->convert(NC_FLOAT32, narrow, NC_FLOAT64, back, LENGTH), false);
+	selftest_expect(trial, back, wide, LENGTH);
+	for (int dtype = NC_BFLOAT16; dtype <= NC_FLOAT16; dtype++) {
+		k->convert(NC_FLOAT64, wide, (enum nc_dtype)dtype, exact, LENGTH);
+		k->convert(NC_FLOAT32, narrow, (enum nc_dtype)dtype, out, LENGTH);
+		selftest_expect_f32(trial, out, exact, LENGTH);
+	}
+}
+
+/* What the standard and the definition of bfloat16 say of 1.5, the least subnormal, the largest value and infinity. */
+static const struct {
+	enum nc_dtype dtype;
+	float value;
+	uint16_t bits;
+} sixteen[] = {
+	{NC_BFLOAT16, -1.5f, 0xbfc0},          {NC_BFLOAT16, 0x1p-133f, 0x0001}, {NC_BFLOAT16, 0x1.fep127f, 0x7f7f},
+	{NC_BFLOAT16, (float)INFINITY, 0x7f80}, {NC_FLOAT16, -1.5f, 0xbe00},      {NC_FLOAT16, 0x1p-24f, 0x0001},
+	{NC_FLOAT16, 65504, 0x7bff},           {NC_FLOAT16, (float)INFINITY, 0x7c00},
+};
+
+void selftest_try_pack_halves(const struct kernels *k, struct selftest_trial *trial)
+{
+	float x[LENGTH];
+	uint16_t halves[LENGTH];
+
+	for (size_t c = 0; c < sizeof sixteen / sizeof *sixteen; c++) {
+		for (size_t i = 0; i < LENGTH; i++)
+			x[i] = sixteen[c].value;
+		k->pack_halves(sixteen[c].dtype, x, LENGTH, halves);
+		for (size_t i = 0; i < LENGTH; i++)
+			selftest_expect_int(trial, halves[i] == sixteen[c].bits, true);
+	}
+	selftest_keep(trial, halves, sizeof halves);
+}
+
+void selftest_try_unpack_halves(const struct kernels *k, struct selftest_trial *trial)
+{
+	float out[LENGTH], exact[LENGTH];
+	uint16_t halves[LENGTH];
+
+	for (size_t c = 0; c < sizeof sixteen / sizeof *sixteen; c++) {
+		for (size_t i = 0; i < LENGTH; i++)
+			halves[i] = sixteen[c].bits, exact[i] = sixteen[c].value;
+		k->unpack_halves(sixteen[c].dtype, halves, LENGTH, out);
+		selftest_expect_f32(trial, out, exact, LENGTH);
+	}
+}
+
 /* --- blocks ---------------------------------------------------------------------------------------------------------- */
 
 /* Integers: every sum is exact in any order. */

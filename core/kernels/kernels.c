@@ -3,6 +3,7 @@
 
 #include "simd.h"
 #include "activation.h"
+#include "convert.h"
 #include "draw.h"
 #include "jacobian.h"
 #include "matmul.h"
