@@ -1,8 +1,11 @@
 /*
  * Norms of float64 rows in pairs of float64 (pairs.h): about 106 bits, rounded once at the end.
  *
- * Three stages a row: the range and the means; the centred sums; the outputs. A row whose magnitudes leave the range in
- * which pairs keep their bits is marked and left to wide arithmetic (norm_wide.h).
+ * Stages of a row, a pass each: the range and the sums; where they are needed the sums about μ; the outputs. A row whose
+ * magnitudes leave the range in which pairs keep their bits is marked and left to wide arithmetic (norm_wide.h).
+ *
+ * Results that only products and one last addition follow are not renormalised: their low parts are within some units of
+ * 2^-53 of the terms that S of the promise counts, so that what is dropped is below 2^-104·S.
  */
 #ifndef KERNELS_NORM_PAIRS_H
 #define KERNELS_NORM_PAIRS_H
@@ -26,6 +29,7 @@ struct pairs {
 
 struct pairs_row {
 	const double *x, *x_low, *u;      /* x_low: of an unrounded sum, or NULL */
+	const double *ahead, *ahead_u;    /* of the next row, where there is one */
 	size_t param;                     /* offset of this row's part of gain and bias */
 	struct pair mean, mean_u, m, r, inverse, k; /* k = Σ (u − ū) c / (n s r) */
 	struct pair root; /* s, or 0 where the term c_i c_j / (n s r²) is not there */
@@ -83,19 +87,64 @@ INLINE struct pair16 pairs_x(const struct pairs_row *row, size_t i, unsigned cou
 	return (struct pair16){f64_load(row->x + i, count), row->x_low ? f64_load(row->x_low + i, count) : f64_set(0)};
 }
 
-/* c_i = x_i − μ, zero beyond count; x_i for RMSNorm. */
-INLINE struct pair16 pairs_centre(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
+/* c_i = x_i − μ, zero beyond count, x_i for RMSNorm; its parts may overlap. */
+INLINE struct pair16 pairs_offset(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
 {
-	struct pair16 c = pairs_x(row, i, count);
+	struct pair16 c = pairs_x(row, i, count), s;
 
 	if (!a->layer)
 		return c;
-	c = pair16_sub(c, pair16_set(row->mean));
-	if (count < LANES) {
-		c.high = f64_and(c.high, i64_lanes_below(count));
-		c.low = f64_and(c.low, i64_lanes_below(count));
-	}
-	return c;
+	s = pair16_sum(c.high, f64_set(-row->mean.high));
+	s.low = f64_add(s.low, row->x_low ? f64_sub(c.low, f64_set(row->mean.low)) : f64_set(-row->mean.low));
+	return (struct pair16){f64_zero_beyond(s.high, count), f64_zero_beyond(s.low, count)};
+}
+
+/* The same as a pair: where c is small beside μ, what the product of two low parts would add counts. */
+INLINE struct pair16 pairs_centre(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
+{
+	struct pair16 c = pairs_offset(a, row, i, count);
+
+	return a->layer ? pair16_renormal(c.high, c.low) : c;
+}
+
+/* a·b, the parts of the product overlapping; `low` is false where a has none. */
+INLINE struct pair16 pairs_times(struct pair16 a, bool low, f64x16 b)
+{
+	struct pair16 p = pair16_product(a.high, b);
+
+	if (low)
+		p.low = f64_add(p.low, f64_mul(a.low, b));
+	return p;
+}
+
+INLINE struct pair16 pairs_times_pair(struct pair16 a, bool low, struct pair b)
+{
+	struct pair16 p = pair16_product(a.high, f64_set(b.high));
+	f64x16 cross = f64_mul(a.high, f64_set(b.low));
+
+	if (low)
+		cross = f64_add(cross, f64_mul(a.low, f64_set(b.high)));
+	p.low = f64_add(p.low, cross);
+	return p;
+}
+
+/* a − b, the parts of the difference overlapping. */
+INLINE struct pair16 pairs_minus(struct pair16 a, struct pair16 b)
+{
+	struct pair16 s = pair16_sum(a.high, f64_sub(f64_set(-0.0), b.high));
+
+	s.low = f64_add(s.low, f64_sub(a.low, b.low));
+	return s;
+}
+
+/* c², low parts of any size counted. */
+INLINE struct pair16 pairs_square(struct pair16 c, bool low)
+{
+	struct pair16 p = pair16_product(c.high, c.high);
+
+	if (low)
+		p.low = f64_add(p.low, f64_mul(f64_add(f64_add(c.high, c.high), c.low), c.low));
+	return p;
 }
 
 /* The largest and the smallest magnitude seen but 0. */
@@ -107,7 +156,7 @@ INLINE void pairs_see(struct pairs_range *range, f64x16 v)
 {
 	v = f64_abs(v);
 	range->most = f64_max(range->most, v);
-	range->least = f64_min(range->least, f64_select(f64_equal(v, f64_set(0)), f64_set(1), v));
+	range->least = f64_min(range->least, f64_or(v, f64_and(f64_set(1), f64_equal(v, f64_set(0)))));
 }
 
 /* A NaN is not seen here: the sums show it. */
@@ -119,33 +168,53 @@ INLINE bool pairs_in_range(const struct pairs_range *range)
 	return !i64_any(i64_or(over, under));
 }
 
-/* First stage: the range of x and u, μ and ū. */
-INLINE bool pairs_means(const struct pairs *a, struct pairs_row *row, struct pairs_range *range)
-{
-	struct pairs_sum x_sum = pairs_zero(), u_sum = pairs_zero();
-	struct pair n = {(double)a->n, 0};
+/* Sums over a row; those of LayerNorm's squares and products are about μ and ū, or not yet. */
+struct pairs_sums {
+	struct pairs_sum x, u, square, cross;
+};
 
+/* First stage: the range of x and u, and their sums; of products for RMSNorm alone. */
+INLINE bool pairs_gather_sums(const struct pairs *a, const struct pairs_row *row, struct pairs_range *range, struct pairs_sums *sums)
+{
 	*range = (struct pairs_range){f64_set(0), f64_set(1)};
+	*sums = (struct pairs_sums){pairs_zero(), pairs_zero(), pairs_zero(), pairs_zero()};
 	ROW_BLOCKS(a->n, {
 		struct pair16 x = pairs_x(row, i, count);
 
 		pairs_see(range, x.high);
-		if (a->projects)
+		pairs_add(&sums->square, pairs_square(x, row->x_low), i);
+		if (a->layer)
+			pairs_add(&sums->x, x, i);
+		if (a->projects) {
+			struct pair16 u = pairs_u(a, row, i, count);
+
 			pairs_see(range, f64_load(row->u + i, count));
-		if (a->layer) {
-			pairs_add(&x_sum, x, i);
-			if (a->projects)
-				pairs_add(&u_sum, pairs_u(a, row, i, count), i);
+			if (a->layer)
+				pairs_add(&sums->u, u, i);
+			else
+				pairs_add(&sums->cross, row->x_low ? pair16_mul(u, x) : pairs_times(u, true, x.high), i);
 		}
 	});
-	if (!pairs_in_range(range))
-		return false;
-	if (a->layer) {
-		row->mean = pair_div(pairs_total(&x_sum), n);
-		if (a->projects)
-			row->mean_u = pair_div(pairs_total(&u_sum), n);
+	return pairs_in_range(range);
+}
+
+/* Sums about μ and ū of what is asked for. */
+INLINE void pairs_gather_centred(const struct pairs *a, const struct pairs_row *row, bool squares, bool products,
+                                 struct pairs_sums *sums)
+{
+	sums->cross = pairs_zero();
+	if (squares) {
+		sums->square = pairs_zero();
+		ROW_BLOCKS(a->n, { pairs_add(&sums->square, pairs_square(pairs_offset(a, row, i, count), true), i); });
 	}
-	return true;
+	if (products)
+		ROW_BLOCKS(a->n, {
+			struct pair16 u = pairs_minus(pairs_u(a, row, i, count), pair16_set(row->mean_u)), c = pairs_centre(a, row, i, count);
+			struct pair16 p = pair16_product(u.high, c.high);
+
+			p.low = f64_add(p.low, f64_add(f64_mul(u.high, c.low), f64_mul(u.low, c.high)));
+			pairs_add(&sums->cross, p, i);
+		});
 }
 
 /* Whether √m <= ε. */
@@ -154,27 +223,27 @@ INLINE bool pairs_clamped(struct pair root, double epsilon)
 	return root.high < epsilon || (root.high == epsilon && root.low <= 0);
 }
 
-/* Second stage: the centred sums, and all that follows from them. */
-INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row)
+/*
+ * Second stage: all that follows from the sums. m = Σ x²/n − μ² where that cancels one bit at most; else, and for the
+ * products, the sums are taken anew about μ.
+ */
+INLINE void pairs_moments(const struct pairs *a, struct pairs_row *row, struct pairs_sums *sums)
 {
 	const struct nc_norm_spec *spec = a->job->spec;
-	struct pairs_sum square = pairs_zero(), cross = pairs_zero();
 	struct pair n = {(double)a->n, 0}, epsilon = {spec->epsilon, 0}, root;
 	bool curved;
 
-	ROW_BLOCKS(a->n, {
-		struct pair16 c = pairs_centre(a, row, i, count);
+	row->m = pair_div(pairs_total(&sums->square), n);
+	if (a->layer) {
+		row->mean = pair_div(pairs_total(&sums->x), n);
+		if (a->projects)
+			row->mean_u = pair_div(pairs_total(&sums->u), n);
+		struct pair square = pair_mul(row->mean, row->mean), m = pair_add(row->m, pair_neg(square));
+		bool cancels = !(square.high <= m.high);
 
-		pairs_add(&square, a->layer || row->x_low ? pair16_mul(c, c) : pair16_product(c.high, c.high), i);
-		if (a->projects) {
-			struct pair16 u = pairs_u(a, row, i, count);
-
-			if (a->layer)
-				u = pair16_sub(u, pair16_set(row->mean_u));
-			pairs_add(&cross, pair16_mul(u, c), i);
-		}
-	});
-	row->m = pair_div(pairs_total(&square), n);
+		pairs_gather_centred(a, row, cancels, a->projects, sums);
+		row->m = cancels ? pair_div(pairs_total(&sums->square), n) : m;
+	}
 	curved = row->m.high != 0;
 	root = pair_sqrt(spec->placement == NC_INSIDE_SQRT ? pair_add(row->m, epsilon) : row->m);
 	row->r = root;
@@ -188,7 +257,7 @@ INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row)
 	row->inverse = pair_div((struct pair){1, 0}, row->r);
 	row->k = (struct pair){0, 0};
 	if (a->projects) {
-		struct pair sum = pairs_total(&cross);
+		struct pair sum = pairs_total(&sums->cross);
 
 		if (curved)
 			row->k = pair_div(sum, pair_mul(n, pair_mul(root, row->r)));
@@ -196,14 +265,24 @@ INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row)
 	}
 }
 
-/* x̂ as the gain multiplies it. */
+/* x̂ as the gain multiplies it; its parts may overlap. */
 INLINE struct pair16 pairs_xhat(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
 {
-	struct pair16 xhat = pair16_mul(pairs_centre(a, row, i, count), pair16_set(row->inverse));
+	struct pair16 xhat = pairs_times_pair(pairs_offset(a, row, i, count), a->layer || row->x_low, row->inverse);
 
 	if (a->job->spec->xhat_dtype == NC_FLOAT64)
 		return xhat;
+	xhat = pair16_renormal(xhat.high, xhat.low);
 	return pairs_plain(f64_round(round_to_odd(xhat.high, xhat.low), a->xhat));
+}
+
+/* Fetches what the next row will read. */
+INLINE void pairs_fetch(const double *ahead, size_t i)
+{
+	if (ahead) {
+		__builtin_prefetch(ahead + i, 0, 2);
+		__builtin_prefetch(ahead + i + LANES / 2, 0, 2);
+	}
 }
 
 /* v, or where v is 0 a zero with the sign of `like`. */
@@ -219,21 +298,21 @@ INLINE void pairs_forward(const struct pairs *a, const struct pairs_row *row, do
 	bool plain = a->job->spec->xhat_dtype == NC_FLOAT64;
 
 	ROW_BLOCKS(a->n, {
-		struct pair16 v = plain ? pairs_centre(a, row, i, count) : pairs_xhat(a, row, i, count);
-		f64x16 like = v.high;
+		struct pair16 v = plain ? pairs_offset(a, row, i, count) : pairs_xhat(a, row, i, count);
+		bool low = plain && (a->layer || row->x_low);
 
-		if (gain) {
-			f64x16 g = f64_load(gain + row->param + i, count);
-
-			v = pair16_scale(v, g);
-			like = f64_mul(like, g);
-		}
+		pairs_fetch(row->ahead, i);
+		if (gain)
+			v = pairs_times(v, low, f64_load(gain + row->param + i, count));
 		if (plain)
-			v = pair16_mul(v, pair16_set(row->inverse));
-		v.high = pairs_signed(v.high, like);
-		if (bias)
-			v = pair16_add(v, pairs_plain(f64_load(bias + row->param + i, count)));
-		f64_store(y + i, v.high, count);
+			v = pairs_times_pair(v, low || gain, row->inverse);
+		if (bias) {
+			struct pair16 s = pair16_sum(v.high, f64_load(bias + row->param + i, count));
+
+			f64_store(y + i, f64_add(s.high, f64_add(s.low, v.low)), count);
+		} else {
+			f64_store(y + i, pairs_signed(f64_add(v.high, v.low), v.high), count);
+		}
 	});
 }
 
@@ -246,11 +325,12 @@ INLINE void pairs_project(const struct pairs *a, const struct pairs_row *row, do
 		struct pair16 u = pairs_u(a, row, i, count), c = pairs_centre(a, row, i, count);
 
 		if (a->layer)
-			u = pair16_sub(u, pair16_set(row->mean_u));
-		u = pair16_sub(u, pair16_mul(c, pair16_set(row->k)));
-		u = pair16_mul(u, pair16_set(row->inverse));
+			u = pairs_minus(u, pair16_set(row->mean_u));
+		u = pairs_minus(u, pairs_times_pair(c, a->layer || row->x_low, row->k));
+		u = pairs_times_pair(u, true, row->inverse);
 		if (gain)
-			u = pair16_scale(u, f64_load(gain + row->param + i, count));
+			u = pairs_times(u, true, f64_load(gain + row->param + i, count));
+		u = pair16_renormal(u.high, u.low);
 		f64_store(out + i, u.high, count);
 		if (low)
 			f64_store(low + i, u.low, count);
@@ -276,7 +356,7 @@ INLINE void pairs_params(const struct pairs *a, const struct pairs_row *row, siz
 		f64x16 u = f64_load(row->u + i, count);
 
 		if (job->dgain)
-			pairs_gather(job->dgain + sums + i, apart, pair16_scale(pairs_xhat(a, row, i, count), u), first, count);
+			pairs_gather(job->dgain + sums + i, apart, pairs_times(pairs_xhat(a, row, i, count), true, u), first, count);
 		if (job->dbias)
 			pairs_gather(job->dbias + sums + i, apart, pairs_plain(u), first, count);
 	});
@@ -297,9 +377,10 @@ INLINE void pairs_outputs(const struct pairs *a, const struct pairs_row *row, si
 		((double *)job->variance)[index] = row->m.high;
 	if (job->xhat)
 		ROW_BLOCKS(a->n, {
-			f64x16 like = pairs_centre(a, row, i, count).high;
+			struct pair16 xhat = pairs_xhat(a, row, i, count);
+			f64x16 like = pairs_offset(a, row, i, count).high;
 
-			f64_store((double *)job->xhat + start + i, pairs_signed(pairs_xhat(a, row, i, count).high, like), count);
+			f64_store((double *)job->xhat + start + i, pairs_signed(f64_add(xhat.high, xhat.low), like), count);
 		});
 	if (a->projects) {
 		size_t based = (index - job->base) * a->n;
@@ -333,10 +414,11 @@ INLINE struct pairs_row pairs_begin(const struct pairs *a, size_t index)
 INLINE bool pairs_start(const struct pairs *a, struct pairs_row *row)
 {
 	struct pairs_range range;
+	struct pairs_sums sums;
 
-	if (!pairs_means(a, row, &range))
+	if (!pairs_gather_sums(a, row, &range, &sums))
 		return false;
-	pairs_centred(a, row);
+	pairs_moments(a, row, &sums);
 	/*
 	 * Without an epsilon a row of equal values has no value: whether they are equal to the last bit is for wide
 	 * arithmetic to say.
@@ -362,6 +444,10 @@ INLINE void pairs_rows(struct pairs a, size_t first, size_t end)
 	for (size_t index = first; index < end; index++) {
 		struct pairs_row row = pairs_begin(&a, index);
 
+		if (index + 1 < end) {
+			row.ahead = row.x + a.n;
+			row.ahead_u = row.u ? row.u + a.n : NULL;
+		}
 		if (slow[index] == NORM_JOB_LEFT)
 			continue;
 		if (pairs_start(&a, &row))

@@ -226,12 +226,26 @@ COMPARISON(f64_equal, ==)
 
 INLINE f64x16 f64_max(f64x16 a, f64x16 b)
 {
+#if defined(KERNEL_ISA_avx512)
+	f64x16 r;
+
+	EACH(r.v[k] = (vf64)_mm512_max_pd((__m512d)b.v[k], (__m512d)a.v[k]);) /* b > a ? b : a */
+	return r;
+#else
 	return f64_select(f64_less(a, b), b, a);
+#endif
 }
 
 INLINE f64x16 f64_min(f64x16 a, f64x16 b)
 {
+#if defined(KERNEL_ISA_avx512)
+	f64x16 r;
+
+	EACH(r.v[k] = (vf64)_mm512_min_pd((__m512d)b.v[k], (__m512d)a.v[k]);)
+	return r;
+#else
 	return f64_select(f64_less(b, a), b, a);
+#endif
 }
 
 #define BITWISE(name, operator) \
