@@ -54,7 +54,7 @@ static enum nc_dtype guess_dtype(const struct walker *w)
 	return w->lift->options.dtype;
 }
 
-/* Room for one more value and its shift. */
+/* Room for one more value. */
 static struct lifted *next_value(struct call *call)
 {
 	struct lift *lift = &call->lift;
@@ -68,17 +68,13 @@ static struct lifted *next_value(struct call *call)
 	if (lift->count == lift->capacity) {
 		size_t capacity = lift->capacity ? 2 * lift->capacity : 16;
 		struct lifted *values = nc_arena_array(call->arena, capacity, sizeof *values);
-		struct lift_shift *shifts = nc_arena_array(call->arena, capacity, sizeof *shifts);
-		if (!values || !shifts) {
+		if (!values) {
 			fail_memory(call);
 			return NULL;
 		}
-		if (lift->count) {
+		if (lift->count)
 			memcpy(values, lift->values, lift->count * sizeof *values);
-			memcpy(shifts, lift->shifts, lift->count * sizeof *shifts);
-		}
 		lift->values = values;
-		lift->shifts = shifts;
 		lift->capacity = capacity;
 	}
 	struct lifted *value = &lift->values[lift->count];
@@ -86,6 +82,32 @@ static struct lifted *next_value(struct call *call)
 	value->bytes = false;
 	value->depth = 0;
 	return value;
+}
+
+/* The envelope goes on with the body from `to`: what lies before is in it, or left out. */
+static bool go_on_from(struct walker *w, const char *to)
+{
+	struct lift *lift = w->lift;
+	struct writer *out = &w->envelope;
+
+	if (lift->shift_count == lift->shift_capacity) {
+		size_t capacity = lift->shift_capacity ? 2 * lift->shift_capacity : 16;
+		struct lift_shift *shifts = nc_arena_array(w->call->arena, capacity, sizeof *shifts);
+		if (!shifts)
+			return fail_memory(w->call);
+		if (lift->shift_count)
+			memcpy(shifts, lift->shifts, lift->shift_count * sizeof *shifts);
+		lift->shifts = shifts;
+		lift->shift_capacity = capacity;
+	}
+	if (out->failed)
+		return fail_memory(w->call);
+	w->copied = to;
+	lift->shifts[lift->shift_count++] = (struct lift_shift){
+		.envelope = (size_t)(out->at - out->base),
+		.shift = (size_t)(to - lift->text) - (size_t)(out->at - out->base),
+	};
+	return true;
 }
 
 /* Writes the mark of the value that stood from `from` to `to` in the body. */
@@ -96,15 +118,21 @@ static bool leave_mark(struct walker *w, const char *from, const char *to)
 	write_raw(out, w->copied, (size_t)(from - w->copied));
 	out->comma = false;
 	write_sizes(out, &w->lift->count, 1);
-	if (out->failed)
-		return fail_memory(w->call);
-	w->copied = to;
-	w->lift->shifts[w->lift->count] = (struct lift_shift){
-		.envelope = (size_t)(out->at - out->base),
-		.shift = (size_t)(to - w->lift->text) - (size_t)(out->at - out->base),
-	};
 	w->lift->count++;
-	return true;
+	return go_on_from(w, to);
+}
+
+/* To the next token. What jansson need not read again, a byte at a time, is left out of the envelope. */
+static bool skip_space(struct walker *w, const char **at)
+{
+	enum { LONG_SPACE = 256 };
+	const char *from = *at;
+
+	*at = json_skip_space(from, w->lift->end);
+	if (*at - from < LONG_SPACE)
+		return true;
+	write_raw(&w->envelope, w->copied, (size_t)(from + 1 - w->copied));
+	return go_on_from(w, *at);
 }
 
 static bool too_deep(struct walker *w, const char *at)
@@ -312,11 +340,13 @@ bool lift_body(struct call *call)
 
 	lift->text = call->request->body;
 	lift->end = lift->text + call->request->body_len;
-	const char *at = json_skip_space(lift->text, lift->end);
+	const char *at = lift->text;
+	if (!skip_space(&w, &at))
+		return false;
 	if (at == lift->end)
 		return fail_text(call, PROBLEM_bad_json, (size_t)(at - lift->text), "the body is empty: send a JSON object");
-	for (; at < lift->end; at = json_skip_space(at, lift->end)) {
-		if (!walk_token(&w, &at, &state))
+	while (at < lift->end) {
+		if (!walk_token(&w, &at, &state) || !skip_space(&w, &at))
 			return false;
 		if (w.depth == 0 && state == COMMA_OR_CLOSE)
 			state = DONE;
@@ -335,7 +365,7 @@ size_t lift_origin(const struct lift *lift, size_t position)
 {
 	size_t shift = 0;
 
-	for (size_t i = 0; i < lift->count && lift->shifts[i].envelope <= position; i++)
+	for (size_t i = 0; i < lift->shift_count && lift->shifts[i].envelope <= position; i++)
 		shift = lift->shifts[i].shift;
 	size_t len = (size_t)(lift->end - lift->text);
 	return position + shift < len ? position + shift : len;

@@ -3,7 +3,8 @@
  *
  * Each maximal array whose leaves are numbers becomes a tensor, each number that stands alone a tensor of rank 0, and
  * each string under the key "base64" a block of bytes. What remains, the envelope, is JSON again, with `[k]` in the
- * place of the k-th lifted value. It holds no other number, so the mark cannot be forged. An empty array stays.
+ * place of the k-th lifted value. It holds no other number, so the mark cannot be forged. An empty array stays; of a long
+ * stretch of white space one byte does.
  *
  * Numbers are rounded once, from the text, to the dtype that their key suggests (guess_dtype); lift_take reads a value
  * anew in the rare case that its field has another one. A value that is no tensor (ragged, mixed, too many elements…) is
@@ -63,8 +64,9 @@ struct lift {
 	char *envelope;
 	size_t envelope_len;
 	struct lifted *values;
-	struct lift_shift *shifts;       /* count of them, ascending */
 	size_t count, capacity;
+	struct lift_shift *shifts;       /* ascending */
+	size_t shift_count, shift_capacity;
 	size_t elements;                 /* of all values so far */
 };
 

@@ -1,5 +1,6 @@
 #include "json_number.h"
 #include "json_scan.h"
+#include "json_text.h"
 #include "core/isa.h"
 #include "kernels/json_kernels.h"
 
@@ -57,6 +58,11 @@ enum json_number_status json_read_list(const char *text, const char *end, enum n
 const char *json_count_commas(const char *text, const char *end, size_t *commas)
 {
 	return json_kernels()->count_commas(text, end, commas);
+}
+
+const char *json_skip_long_space(const char *at, const char *end)
+{
+	return json_kernels()->skip_space(at, end);
 }
 
 static char *write_nonfinite(char *out, double value, enum json_nonfinite mode)

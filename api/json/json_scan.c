@@ -94,18 +94,11 @@ enum json_number_status json_read_element(const char *text, const char *end, enu
 	return status;
 }
 
-static const char *skip_space(const char *p, const char *end)
-{
-	while (p < end && json_is_space(*p))
-		p++;
-	return p;
-}
-
 enum json_number_status json_read_step(const char *text, const char *end, enum nc_dtype dtype, void *out,
                                        size_t capacity, size_t *count, const char **after, bool *complete)
 {
 	*complete = false;
-	text = skip_space(text, end);
+	text = json_skip_space(text, end);
 	*after = text;
 	if (*count == capacity)
 		return text < end && (*text == '-' || json_is_digit(*text)) ? JSON_NUMBER_FULL : JSON_NUMBER_SYNTAX;
@@ -113,7 +106,7 @@ enum json_number_status json_read_step(const char *text, const char *end, enum n
 	if (status != JSON_NUMBER_OK)
 		return status;
 	++*count;
-	*after = skip_space(*after, end);
+	*after = json_skip_space(*after, end);
 	*complete = *after == end || **after != ',';
 	*after += !*complete;
 	return JSON_NUMBER_OK;

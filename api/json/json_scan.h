@@ -4,17 +4,13 @@
 
 #include "decimal.h"
 #include "json_number.h"
+#include "json_text.h"
 
 #include <string.h>
 
 static inline bool json_is_digit(char c)
 {
 	return (unsigned char)(c - '0') <= 9;
-}
-
-static inline bool json_is_space(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
 /* Eight bytes, the first one lowest. */

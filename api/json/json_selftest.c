@@ -91,6 +91,19 @@ static void try_count_commas(const struct json_kernels *k, struct selftest_trial
 	selftest_keep(trial, &commas, sizeof commas);
 }
 
+static void try_skip_space(const struct json_kernels *k, struct selftest_trial *trial)
+{
+	char space[200];
+
+	for (size_t i = 0; i < sizeof space; i++)
+		space[i] = " \n\t\r"[i % 4];
+	space[190] = 0;
+	for (size_t from = 0; from < 66; from++)
+		trial->wrong |= k->skip_space(space + from, space + sizeof space) != space + 190 ||
+		                k->skip_space(space + from, space + from + 65) != space + from + 65;
+	selftest_keep(trial, space, sizeof space);
+}
+
 /* A kernel without its try_… does not compile. */
 static const struct {
 	const char *name;

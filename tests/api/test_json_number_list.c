@@ -3,6 +3,7 @@
  * has no type for), on random lists of all forms of numbers, white space and faults, each ending at an unreadable page.
  */
 #include "api/json/json_number.h"
+#include "api/json/json_text.h"
 #include "core/isa.h"
 #include "tests/support/suite.h"
 
@@ -263,7 +264,7 @@ END_TEST
 
 START_TEST(every_fault_at_every_place)
 {
-	static const char whole[] = "1.5,-20.25, 0.125 ,3e5,-0,17,0.1,12345678,-9.75,6,5,4,3,2,1,0.5,1.25,-7.5, 8 , 9]";
+	static const char whole[] = "1.5,-20.25, 0.125 ,3e5,-0,17,1.5E-07,2e+3,0.1,12345678,-9.75,6,5,4,3,2,1,0.5,1.25,-7.5, 8 , 9]";
 	static const char bytes[] = "0159.-+eE, \t\n\rx]\"/:\x80\xff";
 	char *page = guarded();
 	size_t length = sizeof whole - 1;
@@ -284,11 +285,11 @@ START_TEST(every_place_in_a_block)
 	static char list[ROOM];
 	char *page = guarded();
 	for (unsigned shift = 0; shift < 130; shift++)
-		for (int form = 0; form < 4; form++) {
+		for (int form = 0; form < 6; form++) {
 			char *p = list;
 			memset(p, ' ', shift);
 			p += shift;
-			static const char *const forms[] = {"1,", "-0.00123456789012345,", "1e5,", "12345678901234567890.5,"};
+			static const char *const forms[] = {"1,", "-0.00123456789012345,", "1e5,", "12345678901234567890.5,", "-1.25E-07,", "3e+010 ,"};
 			for (int i = 0; i < 4200 / (int)strlen(forms[form]); i++)
 				p = put(p, forms[form]);
 			p = put(p, "1]");
@@ -301,4 +302,76 @@ START_TEST(every_place_in_a_block)
 }
 END_TEST
 
-TEST_MAIN(random_lists, every_fault_at_every_place, every_place_in_a_block)
+START_TEST(white_space_of_every_length)
+{
+	static const unsigned char others[] = {0, 8, 11, 12, 14, 31, 33, 0x29, 0x2a, 0x2d, 0x80, 0x85, 0xa0, 0x89, 0x8a, 0x8d, 0xff};
+	char *page = guarded();
+	for (int isa = 0; isa < NC_ISA_COUNT; isa++) {
+		if (!nc_isa_supported((enum nc_isa)isa) || !nc_isa_select(nc_isa_name((enum nc_isa)isa)))
+			continue;
+		for (unsigned length = 0; length < 330; length++)
+			for (unsigned behind = 0; behind < 70; behind++) { /* so every alignment, and every place in a block */
+				char *end = page + ROOM, *text = end - behind - length;
+				for (char *p = text; p < text + length; p++)
+					*p = " \t\n\r"[length % 3 ? below(4) : 0];
+				memset(text + length, ' ', behind);
+				if (behind)
+					text[length] = (char)others[below(sizeof others)];
+				ck_assert_msg(json_skip_space(text, end) == text + length, "%s: %u and %u", nc_isa_name((enum nc_isa)isa), length, behind);
+				ck_assert(json_skip_long_space(text, end) == text + length);
+			}
+	}
+	nc_isa_select("auto");
+	for (unsigned length = 0; length < 9000; length += length < 140 || length % 4096 > 4000 ? 1 : 61) {
+		char *p = page;
+		for (int i = 0; i < 4; i++) {
+			memset(p, " \n\t\r"[i], length);
+			p = put(p + length, (const char *[]){"1.5", ",", "-2e-7", i % 2 ? "," : "]"}[i]);
+		}
+		memmove(page + ROOM - (p - page), page, (size_t)(p - page));
+		compare(page + ROOM - (p - page), page + ROOM, NC_FLOAT64, NUMBERS);
+	}
+	munmap(page, ROOM + 4096);
+}
+END_TEST
+
+/* One number in so many has an exponent, of every length, with all forms of digits before it. */
+START_TEST(exponents_among_plain_numbers)
+{
+	static char list[ROOM];
+	char *page = guarded();
+	for (int round = 0; round < 400; round++) {
+		static const char *const leading[] = {"", "0", "00", "000", "0000000"};
+		const enum nc_dtype dtype = round % 4 ? NC_FLOAT64 : (enum nc_dtype)below(NC_DTYPE_COUNT);
+		const int span = dtype == NC_FLOAT16 ? 8 : 40; /* powers of ten, up to what the dtype holds */
+		unsigned every = 1 + below(6);
+		char *p = list;
+		for (unsigned i = 0, count = 1000 + below(2000); i < count; i++) {
+			uint64_t bits = next();
+			double value;
+			memcpy(&value, &bits, sizeof value);
+			if (!isfinite(value) || dtype != NC_FLOAT64 || below(2))
+				value = ldexp((double)(int64_t)bits, -63) * pow(10, (int)below((unsigned)span) - (dtype == NC_FLOAT16 ? 4 : 20));
+			if (i)
+				*p++ = ',';
+			if (below(every)) {
+				p += sprintf(p, "%.*f", (int)below(9), (double)(int64_t)bits * 0x1p-60);
+				continue;
+			}
+			char number[64];
+			sprintf(number, "%.*e", (int)below(round % 2 ? 18 : 9), value);
+			char *mark = strchr(number, 'e');
+			p += sprintf(p, "%.*s%c%s", (int)(mark - number), number, "eE"[below(2)], mark[1] == '-' ? "-" : below(2) ? "+" : "");
+			p += sprintf(p, "%s%s%s", leading[below(every) ? 0 : below(5)], mark + 2, below(9) ? "" : " ");
+		}
+		*p++ = ']';
+		size_t length = (size_t)(p - list);
+		ck_assert(length < ROOM);
+		memcpy(page + ROOM - length, list, length);
+		compare(page + ROOM - length, page + ROOM, dtype, NUMBERS);
+	}
+	munmap(page, ROOM + 4096);
+}
+END_TEST
+
+TEST_MAIN(random_lists, every_fault_at_every_place, every_place_in_a_block, white_space_of_every_length, exponents_among_plain_numbers)

@@ -282,6 +282,23 @@ START_TEST(positions_map_back)
 }
 END_TEST
 
+START_TEST(long_white_space_is_left_out)
+{
+	for (int length = 250; length < 262; length++) {
+		char text[2000], want[2000];
+		int kept = length < 256 ? length : 1;
+		snprintf(text, sizeof text, "%*s{%*s\"a\"%*s:[1,%*s2],%*s\"b\" :true}%*s", length, " ", length, " ", length, " ", length, " ",
+		         length, " ", length, " ");
+		snprintf(want, sizeof want, "%*s{%*s\"a\"%*s:[0],%*s\"b\" :true}%*s", kept, " ", kept, " ", kept, " ", kept, " ", kept, " ");
+		expect_envelope(text, want);
+		struct call call = lift(text);
+		const char *const marks[] = {"{", "\"a", "true", "}"};
+		for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+			ck_assert_uint_eq(lift_origin(&call.lift, (size_t)(strstr(want, marks[i]) - want)), (size_t)(strstr(text, marks[i]) - text));
+	}
+}
+END_TEST
+
 START_TEST(base64_is_decoded)
 {
 	struct call call = lift("{\"x\":{\"base64\":\"+/8\\/\"},\"y\":{\"base64\":\"A\"},\"z\":{\"base64\":\"\"}}");
@@ -307,4 +324,4 @@ START_TEST(nonfinite_strings)
 END_TEST
 
 TEST_MAIN(envelopes, shapes_and_values, dtypes_by_key, the_quick_scan, faults, the_limit_of_elements, malformed_text, lines_and_columns,
-          depth, positions_map_back, base64_is_decoded, nonfinite_strings)
+          depth, positions_map_back, long_white_space_is_left_out, base64_is_decoded, nonfinite_strings)

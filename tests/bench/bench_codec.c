@@ -2,7 +2,9 @@
  * The number codec beside others: CPU time of the one thread in ns a number, medians of interleaved rounds.
  *
  * bench_codec [numbers...]: default 262144 and 4194304. Data sets: float32 (standard normal), float64 (standard normal), short
- * (three decimals within ±10), and, for what is not everyday, float32 of random bits and float64 of random bits.
+ * (three decimals within ±10), and, for what is not everyday, float32 of random bits and float64 of random bits. Read only: float32
+ * with a line for each, as `jq .` prints, and magnitudes from 1e-9 to 1e9 as others print them: float32 as Python's repr
+ * (1e-05), float64 by "%.17g".
  */
 #include "api/json/json_number.h"
 #include "core/isa.h"
@@ -16,7 +18,6 @@
 #include <time.h>
 
 struct data {
-	const char *name;
 	enum nc_dtype dtype;
 	size_t count;
 	double *values;   /* float64 whatever the dtype, for the peers */
@@ -62,6 +63,12 @@ static double draw_short(void)
 	return round((uniform() - .5) * 20000) / 1000;
 }
 
+/* The logarithm is uniform. */
+static double draw_wide(void)
+{
+	return (next() >> 63 ? -1 : 1) * pow(10, 18 * uniform() - 9);
+}
+
 static double draw_bits32(void)
 {
 	for (;;) {
@@ -82,6 +89,42 @@ static double draw_bits64(void)
 		if (isfinite(value))
 			return value;
 	}
+}
+
+/* --- how a number is put into the text that is read: returns its end ------------------------------------------------ */
+
+static char *put_shortest(char *out, double value, enum nc_dtype dtype)
+{
+	return dtype == NC_FLOAT64 ? json_write_float64(out, value) : json_write_float32(out, (float)value);
+}
+
+static char *put_line(char *out, double value, enum nc_dtype dtype)
+{
+	static const char indent[] = "\n      ";
+	memcpy(out, indent, sizeof indent - 1);
+	return put_shortest(out + sizeof indent - 1, value, dtype);
+}
+
+static char *put_17(char *out, double value, enum nc_dtype dtype)
+{
+	(void)dtype;
+	return out + sprintf(out, "%.17g", value);
+}
+
+/* The form of Python's repr: an exponent of two digits from 1e16 and below 1e-4. Of float32 alone. */
+static char *put_repr(char *out, double value, enum nc_dtype dtype)
+{
+	char text[32];
+	int digits = 0;
+	(void)dtype;
+	do
+		sprintf(text, "%.*e", digits++, value);
+	while (strtof(text, NULL) != (float)value);
+	int exponent = atoi(strchr(text, 'e') + 1);
+	if (exponent < -4 || exponent >= 16)
+		return out + sprintf(out, "%s", text);
+	int decimals = digits - 1 - exponent;
+	return out + sprintf(out, "%.*f", decimals > 1 ? decimals : 1, value);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
@@ -222,37 +265,55 @@ static void measure(const struct contender *c, size_t n, const struct data *d, d
 	nc_isa_select("auto");
 }
 
-static void fill(struct data *d, const char *name, enum nc_dtype dtype, size_t count, double (*draw)(void))
+/* What the numbers of one column are. */
+struct kind {
+	const char *name;
+	enum nc_dtype dtype;
+	double (*draw)(void);
+	char *(*put)(char *out, double value, enum nc_dtype dtype);
+	bool written;     /* the writers run too */
+};
+
+static const struct kind kinds[] = {
+	{"float32", NC_FLOAT32, draw_float32, put_shortest, true}, {"float64", NC_FLOAT64, normal, put_shortest, true},
+	{"short", NC_FLOAT32, draw_short, put_shortest, true}, {"bits float32", NC_FLOAT32, draw_bits32, put_shortest, true},
+	{"bits float64", NC_FLOAT64, draw_bits64, put_shortest, true}, {"lines", NC_FLOAT32, draw_float32, put_line, false},
+	{"repr float32", NC_FLOAT32, draw_wide, put_repr, false}, {"%.17g", NC_FLOAT64, draw_wide, put_17, false},
+};
+
+enum { SETS = sizeof kinds / sizeof *kinds };
+
+static void fill(struct data *d, const struct kind *kind, size_t count)
 {
-	size_t bad;
-	d->name = name;
-	d->dtype = dtype;
+	d->dtype = kind->dtype;
 	d->count = count;
-	for (size_t i = 0; i < count; i++)
-		d->narrow[i] = (float)(d->values[i] = draw());
-	d->text[0] = '[';
-	const void *values = dtype == NC_FLOAT64 ? (const void *)d->values : d->narrow;
-	char *end = json_write_list(d->text + 1, dtype, values, count, JSON_NONFINITE_STOP, &bad);
-	*end++ = ']';
+	char *end = d->text;
+	*end++ = '[';
+	for (size_t i = 0; i < count; i++) {
+		d->values[i] = kind->draw();
+		d->narrow[i] = (float)d->values[i];
+		end = kind->put(end, d->values[i], kind->dtype);
+		*end++ = ',';
+	}
+	end[-1] = ']';
 	*end = 0;
 	d->length = (size_t)(end - d->text);
 }
 
-enum { SETS = 5 };
-
-static void table(const char *what, const struct contender *c, size_t n, double times[SETS][CONTENDERS],
-                  const struct data *sets, size_t count)
+static void table(const char *what, const struct contender *c, size_t n, double times[SETS][CONTENDERS], size_t count, bool read)
 {
 	printf("\n%s, %zu numbers, ns a number\n%-20s", what, count, "");
 	for (int s = 0; s < SETS; s++)
-		printf(" %13s", sets[s].name);
+		if (read || kinds[s].written)
+			printf(" %12s", kinds[s].name);
 	printf("\n");
 	for (size_t i = 0; i < n; i++) {
 		if (times[0][i] == 0)
 			continue;
 		printf("%-20s", c[i].name);
 		for (int s = 0; s < SETS; s++)
-			printf(" %13.2f", times[s][i] * 1e9 / (double)count);
+			if (read || kinds[s].written)
+				printf(" %12.2f", times[s][i] * 1e9 / (double)count);
 		printf("\n");
 	}
 	fflush(stdout);
@@ -263,37 +324,29 @@ static int bench(size_t count)
 	struct data d = {
 		.values = malloc(count * sizeof(double)),
 		.narrow = malloc(count * sizeof(float)),
-		.text = calloc(1, count * JSON_FLOAT64_MAX + 128),
+		.text = calloc(1, count * 32 + 128),
 		.out = malloc(count * 32 + 128),
 		.read = malloc(count * sizeof(double)),
 	};
-	struct data sets[SETS];
 	double reads[SETS][CONTENDERS], writes[SETS][CONTENDERS];
-	static const struct {
-		const char *name;
-		enum nc_dtype dtype;
-		double (*draw)(void);
-	} kinds[SETS] = {
-		{"float32", NC_FLOAT32, draw_float32}, {"float64", NC_FLOAT64, normal}, {"short", NC_FLOAT32, draw_short},
-		{"bits float32", NC_FLOAT32, draw_bits32}, {"bits float64", NC_FLOAT64, draw_bits64},
-	};
 	if (!d.values || !d.narrow || !d.text || !d.out || !d.read)
 		return 1;
 	for (int s = 0; s < SETS; s++) {
-		fill(&d, kinds[s].name, kinds[s].dtype, count, kinds[s].draw);
-		sets[s] = d;
+		fill(&d, &kinds[s], count);
 		measure(readers, sizeof readers / sizeof *readers, &d, reads[s]);
-		measure(writers, sizeof writers / sizeof *writers, &d, writes[s]);
+		if (kinds[s].written)
+			measure(writers, sizeof writers / sizeof *writers, &d, writes[s]);
 	}
-	table("read", readers, sizeof readers / sizeof *readers, reads, sets, count);
-	table("write", writers, sizeof writers / sizeof *writers, writes, sets, count);
+	table("read", readers, sizeof readers / sizeof *readers, reads, count, true);
+	table("write", writers, sizeof writers / sizeof *writers, writes, count, false);
 	free(d.values), free(d.narrow), free(d.text), free(d.out), free(d.read);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	printf("float32, float64: standard normal, shortest decimals; short: three decimals within 10; bits: random bit patterns\n");
+	printf("float32, float64: standard normal, shortest decimals; short: three decimals within 10; bits: random bit patterns;\n"
+	       "lines: float32, each on a line of its own; repr, %%.17g: 1e-9 to 1e9, with exponents as Python and C print them\n");
 	if (argc < 2)
 		return bench(262144) || bench(4194304);
 	for (int i = 1; i < argc; i++)

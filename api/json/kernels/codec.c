@@ -1,6 +1,7 @@
 /* The number codec's inner loops of one instruction set: this file is compiled once for each, with -DKERNEL_ISA=name. */
 #include "json_kernels.h"
 #include "count.h"
+#include "space.h"
 
 #if defined(KERNEL_ISA_avx512)
 #include "read_avx512.h"

@@ -3,11 +3,13 @@
  *
  * A number is m / 10^f, m an integer, f the digits behind its point. Below 2^53 m is a double, as is 10^f up to f = 22, so that
  * one division rounds right; above, the remainder of the division tells the rest of the quotient, and where that rounds one way
- * within its own error the sum is right. What is not decided so is odd, and goes to the scalar reader.
+ * within its own error the sum is right. With an exponent, one product with the power of ten decides. What is not decided so
+ * is odd, and goes to the scalar reader.
  */
 #ifndef API_KERNELS_READ_AVX512_H
 #define API_KERNELS_READ_AVX512_H
 
+#include "api/json/decimal_fast.h"
 #include "api/json/json_scan.h"
 #include "scan_avx512.h"
 
@@ -26,7 +28,8 @@ static const double reciprocal_table[24] __attribute__((aligned(64))) = {
 /* Eight numbers on their way: |value| rounded to double, those of which that is not sure, those that are exactly it. */
 struct eight {
 	__m512d value;
-	__mmask8 odd, exact;
+	__m512i m;     /* the integers their digits make, but for those with more than fit */
+	__mmask8 odd, exact, overlong;
 };
 
 static inline __m512i load_four(const uint8_t *digits, const uint16_t *ends, int step)
@@ -69,9 +72,10 @@ static inline struct eight convert_16(const uint8_t *digits, const uint16_t *end
 	__m512i index = _mm512_cvtepu16_epi64(fractions);
 	__m512d power = _mm512_permutex2var_pd(_mm512_load_pd(power_table), index, _mm512_load_pd(power_table + 8));
 	return (struct eight){
-		_mm512_div_pd(_mm512_cvtepu64_pd(m), power),
-		_mm512_cmpgt_epu64_mask(m, _mm512_set1_epi64(INT64_C(1) << 53)),
-		_mm_testn_epi16_mask(fractions, fractions),
+		.value = _mm512_div_pd(_mm512_cvtepu64_pd(m), power),
+		.m = m,
+		.odd = _mm512_cmpgt_epu64_mask(m, _mm512_set1_epi64(INT64_C(1) << 53)),
+		.exact = _mm_testn_epi16_mask(fractions, fractions),
 	};
 }
 
@@ -92,7 +96,7 @@ static inline struct eight convert_24(const uint8_t *digits, const uint16_t *end
 	__m512i last = _mm512_permutex2var_epi64(a, _mm512_set_epi64(15, 11, 14, 10, 7, 3, 6, 2), b);
 	const __m512i ten_8 = _mm512_set1_epi64(100000000);
 	__m512i top = _mm512_ror_epi64(first, 32); /* digits 8 to 15 of 32, unless there are earlier ones */
-	__mmask8 odd = _mm512_cmpgt_epu64_mask(top, _mm512_set1_epi64(999));
+	__mmask8 overlong = _mm512_cmpgt_epu64_mask(top, _mm512_set1_epi64(999)), odd = overlong;
 	__m512i m = _mm512_mullo_epi64(_mm512_add_epi64(_mm512_mul_epu32(top, ten_8),
 	                                                _mm512_and_si512(last, _mm512_set1_epi64(0xffffffff))), ten_8);
 	m = _mm512_add_epi64(m, _mm512_srli_epi64(last, 32));
@@ -114,9 +118,11 @@ static inline struct eight convert_24(const uint8_t *digits, const uint16_t *end
 	__mmask8 small = _mm512_cmple_epu64_mask(m, _mm512_set1_epi64(INT64_C(1) << 53));
 	odd |= (__mmask8)(_mm512_cmp_pd_mask(below, above, _CMP_NEQ_OQ) & ~small);
 	return (struct eight){
-		_mm512_mask_mov_pd(below, small, quotient),
-		odd,
-		_mm_testn_epi16_mask(fractions, fractions) & small,
+		.value = _mm512_mask_mov_pd(below, small, quotient),
+		.m = m,
+		.odd = odd,
+		.exact = _mm_testn_epi16_mask(fractions, fractions) & small,
+		.overlong = overlong,
 	};
 }
 
@@ -141,16 +147,15 @@ static inline struct eight narrow(struct eight e, enum nc_dtype dtype)
 		e.odd |= (__mmask8)(_mm512_cmp_pd_mask(e.value, _mm512_set1_pd(0x1p-14), _CMP_LT_OQ) &
 		                    _mm512_cmp_pd_mask(e.value, _mm512_setzero_pd(), _CMP_NEQ_OQ));
 	}
-	return (struct eight){rounded, e.odd, e.exact};
+	e.value = rounded;
+	return e;
 }
 
 /* Where number i of the chunk's text begins. */
 static inline const char *number_text(const struct chunk *chunk, const char *text, size_t i)
 {
 	const char *p = i ? text + chunk->text_end[i] + 1 : text;
-	while (json_is_space(*p))
-		p++;
-	return p;
+	return json_skip_space(p, text + chunk->text_end[i + 1]);
 }
 
 /* Reads one odd number; false when it is an error, or more of an expression than a number. */
@@ -159,9 +164,46 @@ static bool read_odd(const struct chunk *chunk, const char *text, size_t i, enum
 	const char *after, *separator = text + chunk->text_end[i + 1];
 	if (json_read_element(number_text(chunk, text, i), separator, dtype, out, index, &after) != JSON_NUMBER_OK)
 		return false;
-	while (after < separator && json_is_space(*after))
-		after++;
-	return after == separator;
+	return json_skip_space(after, separator) == separator;
+}
+
+/* The exponent that ends before the separator, up to four digits of it; false where there are more. */
+static inline bool exponent_before(const char *separator, int *exponent)
+{
+	static const int weights[4] = {1, 10, 100, 1000};
+	const char *p = separator - 1;
+	int sum = 0, n = 0;
+	while (json_is_space(*p))
+		p--;
+	for (; json_is_digit(*p); p--) { /* as far as its letter: the grammar is known to be met */
+		if (n == 4)
+			return false;
+		sum += (*p - '0') * weights[n++];
+	}
+	*exponent = *p == '-' ? -sum : sum;
+	return true;
+}
+
+/* m 10^(exponent - fraction) to out[index]; false where one product does not decide it, or the exponent is too long. */
+static inline bool store_with_exponent(uint64_t m, int fraction, const char *separator, uint64_t negative, enum nc_dtype dtype,
+                                       void *out, size_t index)
+{
+	int exponent;
+	double value = 0;
+	if (!exponent_before(separator, &exponent))
+		return false;
+	exponent -= fraction;
+	if (m) {
+		if (exponent < POWER_OF_TEN_MIN || exponent > POWER_OF_TEN_MAX || !decimal_fast_float64(m, exponent, &value) ||
+		    !narrow_from_float64(value, dtype, &value))
+			return false;
+	}
+	value = double_of_bits(double_bits(value) | negative << 63);
+	if (dtype == NC_FLOAT64)
+		((double *)out)[index] = value;
+	else
+		((float *)out)[index] = (float)value;
+	return true;
 }
 
 /* The first `count` numbers of the chunk to out[base] and on; returns how many of them: all before the first error. */
@@ -175,6 +217,7 @@ static inline size_t convert_chunk(const struct chunk *chunk, const char *text, 
 		                                  _mm_loadu_si128((const __m128i *)(chunk->fraction_end + i)));
 		__mmask8 negative = _mm_movepi16_mask(ends);
 		__mmask8 odd = _mm_test_epi16_mask(ends, _mm_set1_epi16(NUMBER_ODD));
+		__mmask8 exponent = _mm_test_epi16_mask(ends, _mm_set1_epi16(NUMBER_EXPONENT)) & (__mmask8)~odd;
 		const __m128i end_bits = _mm_set1_epi16(DIGIT_END);
 		union {
 			__m128i vector;
@@ -186,13 +229,14 @@ static inline size_t convert_chunk(const struct chunk *chunk, const char *text, 
 		struct eight e;
 		if (wide == 0)
 			e = convert_16(chunk->digits, place.of, counts, fractions);
-		if (wide || (e.odd & (__mmask8)~odd)) {
+		if (wide || (e.odd & (__mmask8)~(odd | exponent))) {
 			odd |= _mm_cmpgt_epu16_mask(counts, _mm_set1_epi16(24));
 			e = convert_24(chunk->digits, place.of, counts, fractions);
 		}
 		if (dtype != NC_FLOAT64)
 			e = narrow(e, dtype);
-		odd |= e.odd;
+		exponent &= (__mmask8)~(odd | e.overlong);
+		odd |= e.odd & (__mmask8)~exponent;
 
 		size_t left = count - i;
 		__mmask8 lanes = left >= 8 ? 0xff : (__mmask8)((1u << left) - 1);
@@ -201,6 +245,17 @@ static inline size_t convert_chunk(const struct chunk *chunk, const char *text, 
 			_mm512_mask_storeu_pd((double *)out + base + i, lanes, value);
 		else
 			_mm256_mask_storeu_ps((float *)out + base + i, lanes, _mm512_cvtpd_ps(value));
+		if (exponent & lanes) {
+			uint64_t m[8];
+			_mm512_storeu_si512(m, e.m);
+			for (unsigned rest = exponent & lanes; rest; rest &= rest - 1) {
+				unsigned j = (unsigned)__builtin_ctz(rest);
+				int fraction = (uint16_t)(chunk->fraction_end[i + j + 1] - chunk->fraction_end[i + j]);
+				if (!store_with_exponent(m[j], fraction, text + chunk->text_end[i + j + 1], negative >> j & 1, dtype, out,
+				                         base + i + j))
+					odd |= (__mmask8)(1u << j);
+			}
+		}
 		for (unsigned rest = odd & lanes; rest; rest &= rest - 1) {
 			size_t j = i + (size_t)__builtin_ctz(rest);
 			if (!read_odd(chunk, text, j, dtype, out, base + j))

@@ -1,7 +1,8 @@
 /*
  * The list reader for SSE2, AVX2 and NEON. First pass: 4 KiB of text to the places where numbers start and end. Second pass: each
  * number without a branch on its digits: they are loaded up to the last, those in front of the point once more from a byte
- * earlier, and joined two by two. Whatever is not -?digits(.digits)? then, or too long, goes to the scalar reader.
+ * earlier, and joined two by two; in a chunk that has exponents, these are taken off before. Whatever is not -?digits(.digits)?
+ * then, or too long, goes to the scalar reader.
  */
 #ifndef API_KERNELS_READ_BLOCK64_H
 #define API_KERNELS_READ_BLOCK64_H
@@ -23,6 +24,7 @@ struct chunk {
 	size_t numbers;
 	size_t last_end;        /* of the last number's comma, or, when complete, of the byte that ends the list */
 	bool complete;
+	bool exponents;         /* there is an e or E in it */
 	char front[FRONT + 64]; /* a copy of the chunk's first bytes, with room in front to load from */
 };
 
@@ -61,7 +63,7 @@ static inline void scan_chunk(struct chunk *chunk, const char *text, const char 
 	size_t starts = 0, ends = 0;
 
 	chunk->numbers = 0;
-	chunk->complete = false;
+	chunk->complete = chunk->exponents = false;
 	for (size_t at = 0; at < CHUNK && !chunk->complete; at += 64) {
 		size_t left = (size_t)(end - text) - at; /* where it is less than 64 the loop ends: 0 is a foreign byte */
 		struct block block = left >= 64 ? load_block(text + at) : load_rest(text + at, left);
@@ -71,7 +73,9 @@ static inline void scan_chunk(struct chunk *chunk, const char *text, const char 
 			space = bytes_equal(&block, ' ');
 			if (rest & ~space) {
 				space |= bytes_equal(&block, '\n') | bytes_equal(&block, '\t') | bytes_equal(&block, '\r');
-				number |= bytes_equal(&block, 'e') | bytes_equal(&block, 'E');
+				uint64_t letters = bytes_equal(&block, 'e') | bytes_equal(&block, 'E');
+				number |= letters;
+				chunk->exponents |= letters != 0;
 			}
 			rest &= ~(space | number);
 			if (rest) { /* a foreign byte ends the list */
@@ -188,6 +192,39 @@ static inline bool divide(uint64_t m, size_t f, enum nc_dtype dtype, double *mag
 	return dtype == NC_FLOAT64 || m == 0 || narrow_from_float64(*magnitude, dtype, magnitude);
 }
 
+/* |value| = m 10^q in the dtype, where one product decides it. */
+static inline bool scale(uint64_t m, int q, enum nc_dtype dtype, double *magnitude)
+{
+	*magnitude = 0;
+	return m == 0 || (q >= POWER_OF_TEN_MIN && q <= POWER_OF_TEN_MAX && decimal_fast_float64(m, q, magnitude) &&
+	                  narrow_from_float64(*magnitude, dtype, magnitude));
+}
+
+/* Where the letter stands in a number of which this is the end, if it is one of the last 16 bytes; else the number's length. */
+static inline size_t find_letter(const char *end, size_t length)
+{
+	size_t looked_at = length < 16 ? length : 16;
+	uint32_t letters = (mask_16_equal(end - 16, 'e') | mask_16_equal(end - 16, 'E')) >> (16 - looked_at);
+	return letters ? length - looked_at + (size_t)__builtin_ctz(letters) : length;
+}
+
+/* What stands behind the letter: a sign or none, and one to four digits; false otherwise. */
+static inline bool join_exponent(const char *p, const char *end, int *exponent)
+{
+	bool minus = p < end && *p == '-';
+	int sum = 0;
+	p += p < end && (*p == '-' || *p == '+');
+	if (p == end || end - p > 4)
+		return false;
+	for (; p < end; p++) {
+		if (!json_is_digit(*p))
+			return false;
+		sum = sum * 10 + (*p - '0');
+	}
+	*exponent = minus ? -sum : sum;
+	return true;
+}
+
 /* One number; false where that is a matter for the scalar reader. */
 static inline bool convert(const struct chunk *chunk, const char *text, size_t i, enum nc_dtype dtype, double *value)
 {
@@ -197,6 +234,15 @@ static inline bool convert(const struct chunk *chunk, const char *text, size_t i
 	const char *first = (chunk->end[i] <= 64 ? chunk->front + FRONT : text) + start, *end = first + length;
 	/* Not by a comparison: gcc makes it a set of one byte of the register where the last quotient was, and waits for that. */
 	uint64_t negative = ((uint64_t)((unsigned char)*first ^ '-') - 1) >> 63;
+	size_t letter = chunk->exponents ? find_letter(end, length) : length;
+	const bool scaled = letter < length;
+	int exponent = 0;
+	if (scaled) {
+		if (!join_exponent(first + letter + 1, end, &exponent))
+			return false;
+		length = letter;
+		end = first + length;
+	}
 	uint64_t m;
 	bool good;
 	size_t point, fraction; /* the point's place, or that behind the number; fraction 32 for none */
@@ -211,8 +257,8 @@ static inline bool convert(const struct chunk *chunk, const char *text, size_t i
 	}
 	size_t f = point < length ? fraction : 0, whole = point - negative;
 	good &= whole == 1 || (whole > 1 && first[negative] != '0');
-	good &= fraction > 0 && f <= 22;
-	if (!good || !divide(m, f, dtype, value))
+	good &= fraction > 0;
+	if (!good || !(scaled ? scale(m, exponent - (int)f, dtype, value) : f <= 22 && divide(m, f, dtype, value)))
 		return false;
 	*value = double_of_bits(double_bits(*value) | negative << 63);
 	return true;

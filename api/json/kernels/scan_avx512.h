@@ -1,7 +1,7 @@
 /*
  * AVX-512, first pass over a list's text: from 64 bytes at a time to the stream of its digits, nothing between them, and
- * for each number where its digits end in the stream, how many of them stand behind a point, and whether it is odd:
- * anything but -?digits(.digits)?, which is left to the scalar reader.
+ * for each number where its digits end in the stream (those of an exponent are not in it), how many of them stand behind a
+ * point, whether an exponent follows, and whether it is odd: none by the grammar, which is left to the scalar reader.
  */
 #ifndef API_KERNELS_SCAN_AVX512_H
 #define API_KERNELS_SCAN_AVX512_H
@@ -15,7 +15,7 @@ enum {
 	CHUNK = 4096,                 /* bytes of text at a time: what is made of them stays in the first cache */
 	CHUNK_NUMBERS = CHUNK / 2,    /* a number and its comma take two */
 	FRONT = 32,                   /* digits are loaded 32 at a time, up to their last */
-	DIGIT_END = 0x1fff, NUMBER_ODD = 0x4000, NUMBER_NEGATIVE = 0x8000 /* parts of a digit_end */
+	DIGIT_END = 0x1fff, NUMBER_EXPONENT = 0x2000, NUMBER_ODD = 0x4000, NUMBER_NEGATIVE = 0x8000 /* parts of a digit_end */
 };
 
 struct chunk {
@@ -29,13 +29,13 @@ struct chunk {
 };
 
 /* Classes of bytes; of none: not part of a list of numbers. */
-enum { C_DIGIT = 1, C_ZERO = 2, C_POINT = 4, C_MINUS = 8, C_COMMA = 16, C_SPACE = 32, C_OTHER = 64 };
+enum { C_DIGIT = 1, C_ZERO = 2, C_POINT = 4, C_MINUS = 8, C_COMMA = 16, C_SPACE = 32, C_LETTER = 64, C_PLUS = 128 };
 
 static const uint8_t byte_classes[128] __attribute__((aligned(64))) = {
 	['0'] = C_DIGIT | C_ZERO, ['1'] = C_DIGIT, ['2'] = C_DIGIT, ['3'] = C_DIGIT, ['4'] = C_DIGIT, ['5'] = C_DIGIT,
 	['6'] = C_DIGIT, ['7'] = C_DIGIT, ['8'] = C_DIGIT, ['9'] = C_DIGIT, ['.'] = C_POINT, ['-'] = C_MINUS,
 	[','] = C_COMMA, [' '] = C_SPACE, ['\t'] = C_SPACE, ['\n'] = C_SPACE, ['\r'] = C_SPACE,
-	['e'] = C_OTHER, ['E'] = C_OTHER, ['+'] = C_OTHER,
+	['e'] = C_LETTER, ['E'] = C_LETTER, ['+'] = C_PLUS,
 };
 
 /* The places of the 32 lowest one bits, as 16-bit numbers. */
@@ -67,7 +67,8 @@ static inline struct byte_masks classify(__m512i bytes)
 		.minus = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(C_MINUS)),
 		.comma = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(C_COMMA)),
 		.space = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(C_SPACE)),
-		.other = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(C_OTHER)),
+		.letter = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(C_LETTER)),
+		.plus = _mm512_test_epi8_mask(classes, _mm512_set1_epi8((char)C_PLUS)),
 		.foreign = _mm512_testn_epi8_mask(classes, classes),
 	};
 }
@@ -102,6 +103,8 @@ static inline void scan_chunk(struct chunk *chunk, const char *text, const char 
 		ends = _mm512_mask_add_epi16(ends, (__mmask32)negative, ends, _mm512_set1_epi16((short)NUMBER_NEGATIVE));
 		ends = _mm512_mask_add_epi16(ends, (__mmask32)_pext_u64(odd, bits.ends), ends,
 		                             _mm512_set1_epi16(NUMBER_ODD));
+		ends = _mm512_mask_add_epi16(ends, (__mmask32)_pext_u64(bits.exponent, bits.ends), ends,
+		                             _mm512_set1_epi16(NUMBER_EXPONENT));
 		_mm512_storeu_si512(chunk->digit_end + numbers + 1, ends);
 		_mm512_storeu_si512(chunk->fraction_end + numbers + 1,
 		                    _mm512_add_epi16(counts_below(bits.fraction, bits.ends),

@@ -9,14 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The bytes of each class; other: e, E and +; foreign: none that a list of numbers has. */
+/* The bytes of each class; letter: e and E; foreign: none that a list of numbers has. */
 struct byte_masks {
-	uint64_t digit, zero, point, minus, comma, space, other, foreign;
+	uint64_t digit, zero, point, minus, plus, letter, comma, space, foreign;
 };
 
 /* What one block leaves to the next: bits at place 0. At the start of a list: one number expected, all else 0. */
 struct scan_carry {
 	uint64_t expected, number, minus, point, fraction, whole, zero, odd;
+	uint64_t letter, sign, exponent_digits, exponent;
 };
 
 struct scan_bits {
@@ -24,9 +25,10 @@ struct scan_bits {
 	uint64_t start;    /* their first bytes */
 	uint64_t ends;     /* commas, and the byte that ends the list: one for each start */
 	uint64_t minus;    /* among the starts, the minus signs */
-	uint64_t digit, point;
+	uint64_t digit;    /* but for those of exponents */
 	uint64_t fraction; /* digits behind a point */
-	uint64_t fault;    /* in, or right behind, numbers that are not -?digits(.digits)? */
+	uint64_t exponent; /* the ends of numbers with an exponent */
+	uint64_t fault;    /* in, or right behind, numbers that are none */
 	bool last;         /* the list ends in this block */
 };
 
@@ -45,6 +47,25 @@ static inline uint64_t add_runs(uint64_t bits, uint64_t runs, uint64_t *carry)
 	return sum;
 }
 
+/* The places behind those runs that have a mark in them, or right behind them; *carry takes a mark to the next block. */
+static inline uint64_t marked_runs(uint64_t runs, uint64_t marks, uint64_t *carry)
+{
+	marks |= *carry;
+	return (add_runs(runs, marks & runs, carry) | marks) & ~runs;
+}
+
+/* Takes exponents out of digits and minus signs; returns faults, all but one: what stands before the letter. */
+static inline uint64_t take_exponents(struct byte_masks *m, struct scan_carry *carry)
+{
+	uint64_t behind_letter = shift_in(m->letter, &carry->letter), signs = (m->minus | m->plus) & behind_letter;
+	uint64_t first = (behind_letter & ~signs) | shift_in(signs, &carry->sign);
+	uint64_t sum = add_runs(m->digit, first | carry->exponent_digits, &carry->exponent_digits);
+	uint64_t fault = (first & ~m->digit) | (m->plus & ~behind_letter);
+	m->digit &= sum;
+	m->minus &= ~signs;
+	return fault;
+}
+
 /* False where it is not a list of numbers, one between two commas: then nothing of the block counts. */
 static inline bool scan_block(struct byte_masks m, struct scan_carry *carry, struct scan_bits *out)
 {
@@ -53,16 +74,24 @@ static inline bool scan_block(struct byte_masks m, struct scan_carry *carry, str
 	if (out->last) {
 		uint64_t first = m.foreign & -m.foreign, before = first - 1;
 		m.digit &= before, m.zero &= before, m.point &= before, m.minus &= before;
-		m.space &= before, m.other &= before, m.comma &= before;
+		m.space &= before, m.plus &= before, m.letter &= before, m.comma &= before;
 		ends = m.comma | first;
 	}
 
 	/* The first byte that is no space behind each comma begins a number, and nothing else does. */
-	uint64_t number = m.digit | m.point | m.minus | m.other;
+	uint64_t number = m.digit | m.point | m.minus | m.plus | m.letter;
 	uint64_t start = number & ~shift_in(number, &carry->number);
 	uint64_t behind_comma = m.comma << 1 | carry->expected;
 	uint64_t expected = add_runs(behind_comma, m.space, &carry->expected) & ~m.space;
 	carry->expected |= m.comma >> 63;
+
+	uint64_t fault = 0;
+	out->exponent = 0;
+	if (m.plus | m.letter | carry->exponent) { /* the carry alone tells of an exponent that goes on */
+		out->exponent = marked_runs(~ends, m.letter, &carry->exponent);
+		fault = take_exponents(&m, carry);
+		fault |= m.letter & ~(m.digit << 1 | carry->whole | carry->fraction);
+	}
 
 	uint64_t behind_point = shift_in(m.point, &carry->point), behind_minus = shift_in(m.minus, &carry->minus);
 	uint64_t sum = add_runs(m.digit, behind_point | carry->fraction, &carry->fraction);
@@ -75,19 +104,11 @@ static inline bool scan_block(struct byte_masks m, struct scan_carry *carry, str
 	out->ends = ends;
 	out->minus = m.minus & start;
 	out->digit = m.digit;
-	out->point = m.point;
 	out->fraction = fraction;
-	/* e, E, +; minus not in front; no digit behind minus or point; none before a point; a zero before whole digits */
-	out->fault = m.other | (m.minus & ~start) | ((behind_minus | behind_point) & ~m.digit) | (m.point & ~behind_whole) |
+	/* minus not in front; no digit behind minus or point; none before a point; a zero before whole digits */
+	out->fault = fault | (m.minus & ~start) | ((behind_minus | behind_point) & ~m.digit) | (m.point & ~behind_whole) |
 	             (behind_zero & whole);
 	return expected == start;
-}
-
-/* The places behind those runs that have a mark in them, or right behind them; *carry takes a mark to the next block. */
-static inline uint64_t marked_runs(uint64_t runs, uint64_t marks, uint64_t *carry)
-{
-	marks |= *carry;
-	return (add_runs(runs, marks & runs, carry) | marks) & ~runs;
 }
 
 #endif
