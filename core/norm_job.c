@@ -8,6 +8,12 @@
 /* Parameters that are worth a chunk of their own. */
 enum { CHUNK_PARAMS = 1024 };
 
+/*
+ * Bytes of an output from which on it is written past the caches: it would be gone from them before it is read, and a line
+ * that is written whole need not be fetched first.
+ */
+enum { STREAM_BYTES = 16 << 20 };
+
 static bool in_range(double magnitude)
 {
 	return magnitude == 0 || (magnitude >= NORM_JOB_LEAST && magnitude <= NORM_JOB_MOST);
@@ -67,6 +73,7 @@ bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, s
 	if (!in_range(spec->epsilon) || !prepare_param(&job->gain, gain, spec->gain_offset, params, narrow, often, arena) ||
 	    !prepare_param(&job->bias, bias, 0, params, narrow, false, arena))
 		return false;
+	job->stream = rows * job->features * nc_dtype_storage_bytes(spec->dtype) >= STREAM_BYTES;
 	job->slow = nc_arena_zero(arena, rows, 1);
 	if (dgain)
 		job->dgain = nc_arena_array(arena, blocks_of(job, rows), params * (norm_job_pairs(spec) ? 2 : 1) * sizeof(double));

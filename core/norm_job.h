@@ -53,6 +53,7 @@ struct norm_job {
 	 */
 	double *dgain, *dbias;
 
+	bool stream;         /* y and `projected` are too large to be found in a cache afterwards */
 	unsigned char *slow; /* rows */
 };
 

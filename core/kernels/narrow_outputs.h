@@ -20,6 +20,7 @@ struct narrow {
 	bool direct;          /* outputs are float32, and x̂ is not rounded: the processor's conversion rounds */
 	bool coarse;          /* outputs are narrower than float32 */
 	bool gained, raw;     /* the vjp; x̂ is not rounded */
+	bool stream;          /* y and dx are too large for any cache, and every block of theirs is a multiple of 64 bytes */
 	struct norm_param gain, bias; /* the job's */
 	const struct norm_job *job;
 	struct rounding output, xhat;
@@ -160,7 +161,8 @@ INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row
 		f32x16 x = f32_load(row->x + i, count), t = high, rest = low;
 
 		narrow_fetch(row->ahead, i);
-		narrow_claim(row->single, i);
+		if (!a->stream)
+			narrow_claim(row->single, i);
 		if (gained) {
 			f32x16 g = f32_load(gain + i, count);
 
@@ -168,7 +170,12 @@ INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row
 			rest = f32_fma(g, low, f32_fma(g, high, f32_neg(t)));
 		}
 		least[bank] = f32_least(least[bank], x);
-		f32_store(row->single + i, f32_fma(x, t, f32_mul(x, rest)), count);
+		f32x16 y = f32_fma(x, t, f32_mul(x, rest));
+
+		if (a->stream)
+			f32_stream(row->single + i, y);
+		else
+			f32_store(row->single + i, y, count);
 	});
 	return f32_least(least[0], least[1]);
 }

@@ -21,17 +21,19 @@
 #define EACH_ROW_1(r0, ...) \
 	{ \
 		enum { r = r0 }; \
-		__VA_ARGS__ \
+		__VA_ARGS__; \
 	}
 #define EACH_ROW_2(r0, ...) EACH_ROW_1(r0, __VA_ARGS__) EACH_ROW_1(r0 + 1, __VA_ARGS__)
 
 /* The statements for each of `rows` rows, which is 1 or TOGETHER: r is a constant, and so are the rows' registers. */
 #define EACH_ROW(rows, ...) \
-	if ((rows) == 1) { \
-		EACH_ROW_1(0, __VA_ARGS__) \
-	} else { \
-		EACH_ROW_TOGETHER(__VA_ARGS__) \
-	}
+	do { \
+		if ((rows) == 1) { \
+			EACH_ROW_1(0, __VA_ARGS__) \
+		} else { \
+			EACH_ROW_TOGETHER(__VA_ARGS__) \
+		} \
+	} while (0)
 
 /* Rows that are one after the other and have the same parameters, those at `param`. */
 struct together {
@@ -41,13 +43,29 @@ struct together {
 	struct narrow_row row[TOGETHER];
 };
 
-INLINE f64x16 together_centre(const struct narrow *a, const struct together *t, unsigned r, f64x16 x)
+/* x − μ of the rows' columns i and after. */
+INLINE void together_centre(const struct narrow *a, const struct together *t, size_t i, unsigned count, f64x16 *c)
 {
+	EACH_ROW(t->rows, c[r] = f64_load_f32(t->row[r].x + i, count));
 	if (!a->layer)
-		return x;
+		return;
 	if (t->shifted)
-		x = f64_sub(x, f64_set(t->row[r].mean));
-	return f64_sub(x, f64_set(t->row[r].delta));
+		EACH_ROW(t->rows, c[r] = f64_sub(c[r], f64_set(t->row[r].mean)));
+	EACH_ROW(t->rows, c[r] = f64_sub(c[r], f64_set(t->row[r].delta)));
+}
+
+INLINE void together_store(const struct narrow *a, const struct together *t, float *p, const f64x16 *v, unsigned count)
+{
+	if (a->stream)
+		EACH_ROW(t->rows, f64_stream_f32(p + r * a->n, v[r]));
+	else
+		EACH_ROW(t->rows, f64_store_f32(p + r * a->n, v[r], count));
+}
+
+INLINE void together_claim(const struct narrow *a, const struct together *t, const float *p, size_t i)
+{
+	if (!a->stream)
+		EACH_ROW(t->rows, narrow_claim(p + r * a->n, i));
 }
 
 /* y_i = g_i (x_i − μ) / r + b_i */
@@ -57,17 +75,23 @@ INLINE void together_forward(const struct narrow *a, const struct together *t, f
 	bool gained = a->kind == NARROW_GAIN_DIRECT, biased = a->layer && narrow_has(&a->bias);
 
 	ROW_BLOCKS(a->n, {
-		f64x16 c[TOGETHER], g = f64_set(1), b = g;
+		f64x16 v[TOGETHER];
 
-		if (gained)
-			g = narrow_param(&a->gain, known.param + i, count);
-		if (biased)
-			b = narrow_param(&a->bias, known.param + i, count);
 		/* every load before any store: a store may share the low bits of a later load's address, and would hold it up */
-		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); narrow_claim(y + r * a->n, i);)
-		EACH_ROW(known.rows, f64x16 v = together_centre(a, &known, r, c[r]);
-		         v = f64_mul(gained ? f64_mul(v, g) : v, f64_set(known.row[r].inverse));
-		         f64_store_f32(y + r * a->n + i, biased ? f64_add(v, b) : v, count);)
+		together_centre(a, &known, i, count, v);
+		together_claim(a, &known, y, i);
+		if (gained) {
+			f64x16 g = narrow_param(&a->gain, known.param + i, count);
+
+			EACH_ROW(known.rows, v[r] = f64_mul(v[r], g));
+		}
+		EACH_ROW(known.rows, v[r] = f64_mul(v[r], f64_set(known.row[r].inverse)));
+		if (biased) {
+			f64x16 b = narrow_param(&a->bias, known.param + i, count);
+
+			EACH_ROW(known.rows, v[r] = f64_add(v[r], b));
+		}
+		together_store(a, &known, y + i, v, count);
 	});
 }
 
@@ -77,7 +101,6 @@ INLINE void together_forward(const struct narrow *a, const struct together *t, f
 INLINE void together_backward(const struct narrow *a, const struct together *t, struct narrow_gradients to, bool fresh)
 {
 	const struct together known = *t;
-	bool gained = a->kind == NARROW_GAIN_DIRECT;
 	double slope[TOGETHER] = {0}, offset[TOGETHER] = {0};
 
 	for (unsigned r = 0; r < known.rows; r++) {
@@ -85,33 +108,38 @@ INLINE void together_backward(const struct narrow *a, const struct together *t, 
 		offset[r] = known.row[r].mean_u * known.row[r].inverse;
 	}
 	ROW_BLOCKS(a->n, {
-		f64x16 c[TOGETHER], dy[TOGETHER], g = f64_set(1), sum = f64_set(0);
-		struct pair16 plain = {f64_set(0), f64_set(0)};
+		f64x16 c[TOGETHER], over[TOGETHER], zero = f64_set(0);
 
-		if (gained)
-			g = narrow_param(&a->gain, known.param + i, count);
-		if (to.dgain && !fresh)
-			sum = f64_load(to.dgain + i, count);
-		if (to.dbias && !fresh)
-			plain = (struct pair16){f64_load(to.dbias + i, count), f64_load(to.dbias + to.apart + i, count)};
-		EACH_ROW(known.rows, c[r] = f64_load_f32(known.row[r].x + i, count); dy[r] = f64_load_f32(known.row[r].u + i, count);
-		         if (to.dx) narrow_claim(to.dx + r * a->n, i);)
-		EACH_ROW(known.rows, f64x16 centred = together_centre(a, &known, r, c[r]);
-		         f64x16 over = f64_mul(dy[r], f64_set(known.row[r].inverse));
-		         if (to.dx) {
-			         f64x16 rest = f64_mul(centred, f64_set(slope[r]));
-
-			         if (a->layer)
-				         rest = f64_add(rest, f64_set(offset[r]));
-			         f64_store_f32(to.dx + r * a->n + i, f64_sub(gained ? f64_mul(over, g) : over, rest), count);
-		         }
-		         if (to.dgain) sum = f64_add(sum, f64_mul(over, centred));
-		         if (to.dbias) narrow_gather(&plain, dy[r]);)
-		if (to.dgain)
-			f64_store(to.dgain + i, sum, count);
+		together_centre(a, &known, i, count, c);
+		EACH_ROW(known.rows, over[r] = f64_load_f32(known.row[r].u + i, count));
 		if (to.dbias) {
-			f64_store(to.dbias + i, plain.high, count);
-			f64_store(to.dbias + to.apart + i, plain.low, count);
+			struct pair16 sum = {zero, zero};
+
+			if (!fresh)
+				sum = (struct pair16){f64_load(to.dbias + i, count), f64_load(to.dbias + to.apart + i, count)};
+			EACH_ROW(known.rows, narrow_gather(&sum, over[r]));
+			f64_store(to.dbias + i, sum.high, count);
+			f64_store(to.dbias + to.apart + i, sum.low, count);
+		}
+		EACH_ROW(known.rows, over[r] = f64_mul(over[r], f64_set(known.row[r].inverse)));
+		if (to.dgain) {
+			f64x16 sum = fresh ? zero : f64_load(to.dgain + i, count);
+
+			EACH_ROW(known.rows, sum = f64_add(sum, f64_mul(over[r], c[r])));
+			f64_store(to.dgain + i, sum, count);
+		}
+		if (to.dx) {
+			together_claim(a, &known, to.dx, i);
+			if (a->kind == NARROW_GAIN_DIRECT) {
+				f64x16 g = narrow_param(&a->gain, known.param + i, count);
+
+				EACH_ROW(known.rows, over[r] = f64_mul(over[r], g));
+			}
+			EACH_ROW(known.rows, c[r] = f64_mul(c[r], f64_set(slope[r])));
+			if (a->layer)
+				EACH_ROW(known.rows, c[r] = f64_add(c[r], f64_set(offset[r])));
+			EACH_ROW(known.rows, over[r] = f64_sub(over[r], c[r]));
+			together_store(a, &known, to.dx + i, over, count);
 		}
 	});
 }

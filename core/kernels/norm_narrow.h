@@ -312,6 +312,12 @@ NARROW_VARIANTS(rms_vjp, false, true)
 NARROW_VARIANTS(layer, true, false)
 NARROW_VARIANTS(layer_vjp, true, true)
 
+/* Whether each block of 16 columns of each row is one line of the caches; NULL is as good. */
+INLINE bool narrow_lines(const void *array, size_t features)
+{
+	return features % LANES == 0 && (uintptr_t)array % (LANES * sizeof(float)) == 0;
+}
+
 INLINE struct narrow narrow_of(const struct norm_job *job)
 {
 	const struct nc_norm_spec *spec = job->spec;
@@ -330,6 +336,7 @@ INLINE struct narrow narrow_of(const struct norm_job *job)
 		.job = job,
 		.output = rounding_to(spec->dtype),
 		.xhat = rounding_to(spec->xhat_dtype),
+		.stream = job->stream && narrow_lines(job->y, job->features) && narrow_lines(job->projected, job->features),
 		.n = job->features,
 	};
 }
@@ -351,6 +358,8 @@ static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 		{NARROW_ROW(rms), NARROW_ROW(rms_vjp)}, {NARROW_ROW(layer), NARROW_ROW(layer_vjp)}};
 	variants[a.layer][a.projects][a.kind](&a, first, end);
 #endif
+	if (a.stream)
+		stream_end();
 }
 
 #endif

@@ -419,6 +419,28 @@ INLINE void f64_store_f32(float *p, f64x16 a, unsigned count)
 		f64_store_f32_part(p, &a, count);
 }
 
+/*
+ * The same for a whole block past the caches, where the processor can; p is a multiple of 64 bytes. Other threads see it
+ * after stream_end.
+ */
+INLINE void f64_stream_f32(float *p, f64x16 a)
+{
+#if defined(KERNEL_ISA_avx512)
+	EACH(_mm256_stream_ps(p + k * WIDTH, _mm512_cvtpd_ps((__m512d)a.v[k]));)
+#elif defined(KERNEL_ISA_avx2)
+	EACH(_mm_stream_ps(p + k * WIDTH, _mm256_cvtpd_ps((__m256d)a.v[k]));)
+#else
+	f64_store_f32_whole(p, a);
+#endif
+}
+
+INLINE void stream_end(void)
+{
+#if defined(KERNEL_ISA_avx512) || defined(KERNEL_ISA_avx2)
+	_mm_sfence();
+#endif
+}
+
 /* --- across lanes ------------------------------------------------------------------------------------------------ */
 
 /* One tree for all: lane i + lane i+8, then i+4, i+2, i+1. */

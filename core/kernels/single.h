@@ -68,6 +68,18 @@ INLINE void f32_store(float *p, f32x16 a, unsigned count)
 		memcpy(p, padded, count * sizeof(*p));
 }
 
+/* As f64_stream_f32. */
+INLINE void f32_stream(float *p, f32x16 a)
+{
+#if defined(KERNEL_ISA_avx512)
+	_mm512_stream_ps(p, (__m512)a.v[0]);
+#elif defined(KERNEL_ISA_avx2)
+	EACH_F32(_mm256_stream_ps(p + k * F32_WIDTH, (__m256)a.v[k]);)
+#else
+	f32_store(p, a, LANES);
+#endif
+}
+
 /* a·b + c rounded once. */
 INLINE f32x16 f32_fma(f32x16 a, f32x16 b, f32x16 c)
 {

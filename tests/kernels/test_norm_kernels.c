@@ -407,5 +407,53 @@ START_TEST(one_hash_everywhere)
 }
 END_TEST
 
+/* Outputs that are written past the caches are the same as those of a few rows, which are not. */
+START_TEST(large_outputs_change_no_bit)
+{
+	enum { ROWS = 1024, PIECE = 256, FEATURES = 4096 };
+	size_t all = (size_t)ROWS * FEATURES, piece = (size_t)PIECE * FEATURES;
+	float *x = aligned_alloc(64, all * sizeof(float)), *dy = aligned_alloc(64, all * sizeof(float)), gain[FEATURES];
+	float *large = aligned_alloc(64, all * sizeof(float)), *small = aligned_alloc(64, piece * sizeof(float)), dgain[FEATURES];
+	struct random random = {seed + 4};
+
+	setup();
+	for (size_t i = 0; i < all; i++) {
+		x[i] = (float)random_below(&random, 1u << 24) * 0x1p-20f - 8;
+		dy[i] = (float)random_below(&random, 1u << 24) * 0x1p-24f;
+	}
+	for (size_t i = 0; i < FEATURES; i++)
+		gain[i] = (float)random_below(&random, 1u << 24) * 0x1p-23f;
+	for (int isa = 0; isa < NC_ISA_COUNT; isa++) {
+		if (!nc_isa_select(nc_isa_name((enum nc_isa)isa)))
+			continue;
+		for (int form = 0; form < 4; form++) { /* RMSNorm and LayerNorm, y and dx */
+			struct nc_norm_spec spec = {.kind = (enum nc_norm_kind)(form % 2), .epsilon = 1e-6, .dtype = NC_FLOAT32,
+			                            .xhat_dtype = NC_FLOAT64};
+			struct nc_norm_call call = {.rows = ROWS, .features = FEATURES, .period = 1, .x = x,
+			                            .gain = {gain, NC_FLOAT32, FEATURES}};
+			bool backward = form >= 2;
+
+			call.dy = backward ? dy : NULL;
+			*(backward ? &call.dx : &call.y) = large;
+			call.dgain = backward ? dgain : NULL;
+			ck_assert_int_eq(nc_norm(&spec, &call, NULL, arena), NC_OK);
+			call.rows = PIECE;
+			*(backward ? &call.dx : &call.y) = small;
+			for (size_t at = 0; at < all; at += piece) {
+				call.x = x + at;
+				call.dy = backward ? dy + at : NULL;
+				ck_assert_int_eq(nc_norm(&spec, &call, NULL, arena), NC_OK);
+				ck_assert(!memcmp(large + at, small, piece * sizeof(float)));
+			}
+		}
+	}
+	nc_isa_select("auto");
+	free(x);
+	free(dy);
+	free(large);
+	free(small);
+}
+END_TEST
+
 TEST_MAIN(norms_on_every_instruction_set, residuals_on_every_instruction_set, threads_change_no_bit, a_batch_changes_no_bit,
-          one_hash_everywhere)
+          one_hash_everywhere, large_outputs_change_no_bit)
