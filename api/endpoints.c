@@ -18,9 +18,10 @@ enum method { GET, POST };
 static const struct endpoint {
 	enum method method;
 	const char *path;
+	size_t path_len;
 	endpoint_fn *run;
 } endpoints[] = {
-#define ENDPOINT(method, path, function) {method, path, function},
+#define ENDPOINT(method, path, function) {method, path, sizeof path - 1, function},
 #include "endpoints.def"
 #undef ENDPOINT
 };
@@ -110,10 +111,11 @@ static bool admit(struct call *call, const struct endpoint **endpoint)
 {
 	const struct api_request *request = call->request;
 	const struct endpoint *found = NULL;
+	size_t path_len = strlen(request->path);
 
 	*endpoint = NULL;
 	for (size_t i = 0; i < ENDPOINT_COUNT && !found; i++)
-		if (strcmp(endpoints[i].path, request->path) == 0)
+		if (endpoints[i].path_len == path_len && memcmp(endpoints[i].path, request->path, path_len) == 0)
 			found = &endpoints[i];
 	if (!found)
 		return unknown_path(call);
@@ -169,14 +171,16 @@ static void add_header(struct api_answer *answer, const char *name, const char *
 /* "parse;dur=0.012, compute;dur=0.003, print;dur=0.010", in milliseconds; NULL when memory is short. */
 static const char *server_timing(struct call *call, double start)
 {
+	static const char *const names[] = {"parse;dur=", ", compute;dur=", ", print;dur="};
 	double end = now(), parse = call->parse_end > 0 ? call->parse_end : end, compute = call->compute_end > 0 ? call->compute_end : parse;
 	double spans[] = {parse - start, compute - parse, end - compute};
-	static const char *const names[] = {"parse;dur=", ", compute;dur=", ", print;dur="};
 	struct writer out = writer_start(call->arena, false);
 
 	for (size_t i = 0; i < 3; i++) {
+		size_t us = (size_t)(1e6 * spans[i]);
 		write_raw_text(&out, names[i]);
-		write_number_raw(&out, trunc(1e6 * spans[i]) / 1000);
+		write_size_raw(&out, us / 1000);
+		write_raw(&out, (char[]){'.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10), (char)('0' + us % 10)}, 4);
 	}
 	write_raw(&out, "", 1);
 	writer_finish(&out);

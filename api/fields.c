@@ -232,7 +232,7 @@ bool fields_read(struct call *call, json_t *object, const struct path *path, con
 		void *out = NULL;
 		for (size_t t = 0; t < table_count && !row; t++)
 			for (size_t i = 0; i < tables[t].count && !row; i++)
-				if (strcmp(tables[t].rows[i].name, key) == 0) {
+				if (*tables[t].rows[i].name == *key && strcmp(tables[t].rows[i].name, key) == 0) {
 					row = &tables[t].rows[i];
 					out = tables[t].out;
 				}

@@ -42,15 +42,15 @@ void norm_meta_write(struct call *call, struct writer *out, const struct norm_fi
 		axes[i] = layout->axes[i];
 	write_open(out, '{');
 	write_key(out, "op");
-	write_string(out, norm_kind_names[norm->kind]);
+	write_name(out, norm_kind_names[norm->kind]);
 	write_key(out, "formula");
 	write_formula(call, out, norm);
 	write_key(out, "dtype");
-	write_string(out, nc_dtype_name(call->dtype));
+	write_name(out, nc_dtype_name(call->dtype));
 	write_key(out, "param_dtype");
-	write_string(out, nc_dtype_name(call->param_dtype));
+	write_name(out, nc_dtype_name(call->param_dtype));
 	write_key(out, "accumulation");
-	write_string(out, nc_norm_accumulation(call->dtype));
+	write_name(out, nc_norm_accumulation(call->dtype));
 	write_key(out, "shape");
 	write_sizes(out, layout->shape, layout->rank);
 	write_key(out, "axes");
@@ -64,28 +64,28 @@ void norm_meta_write(struct call *call, struct writer *out, const struct norm_fi
 	write_key(out, "epsilon");
 	write_number(out, norm->epsilon);
 	write_key(out, "epsilon_placement");
-	write_string(out, placements[norm->placement]);
+	write_name(out, placements[norm->placement]);
 	write_key(out, "gain");
 	write_open(out, '{');
 	write_key(out, "kind");
-	write_string(out, param_kind(&norm->gain, "fixed_one"));
+	write_name(out, param_kind(&norm->gain, "fixed_one"));
 	write_key(out, "offset");
 	write_number(out, norm->gain_offset);
 	write_close(out, '}');
 	write_key(out, "bias");
-	write_string(out, param_kind(&norm->bias, "none"));
+	write_name(out, param_kind(&norm->bias, "none"));
 	if (norm->kind == NC_LAYERNORM) {
 		write_key(out, "variance");
-		write_string(out, "population");
+		write_name(out, "population");
 	}
 	write_key(out, "cast_before_gain");
 	write_bool(out, norm->cast_before_gain);
 	write_key(out, "convention");
 	if (norm->convention)
-		write_string(out, norm->convention->name);
+		write_name(out, norm->convention->name);
 	else
 		write_null(out);
 	write_key(out, "version");
-	write_string(out, NORMD_VERSION);
+	write_name(out, NORMD_VERSION);
 	write_close(out, '}');
 }

@@ -70,6 +70,13 @@ struct exchange *exchanges_take(struct exchanges *exchanges)
 	return exchange;
 }
 
+/* Its arena emptied; the lock is held. */
+static void push_idle(struct exchanges *exchanges, struct exchange *exchange)
+{
+	exchange->next = exchanges->idle;
+	exchanges->idle = exchange;
+}
+
 void exchanges_give(struct exchanges *exchanges, struct exchange *exchange)
 {
 	size_t touched = nc_arena_touched(exchange->arena);
@@ -80,19 +87,23 @@ void exchanges_give(struct exchanges *exchanges, struct exchange *exchange)
 	exchange->kept = left < FLOOR ? FLOOR : left;
 	if (exchange->kept > touched)
 		exchange->kept = touched;
+	bool keeps_all = exchange->kept == touched;
 	if (!surplus) {
 		exchanges->kept += exchange->kept;
 		exchanges->idle_count++;
+		if (keeps_all) {
+			nc_arena_reset(exchange->arena, touched);
+			push_idle(exchanges, exchange);
+		}
 	}
 	pthread_mutex_unlock(&exchanges->lock);
 
 	if (surplus) {
 		destroy(exchange);
-		return;
+	} else if (!keeps_all) {
+		nc_arena_reset(exchange->arena, exchange->kept); /* hands pages back, so not under the lock */
+		pthread_mutex_lock(&exchanges->lock);
+		push_idle(exchanges, exchange);
+		pthread_mutex_unlock(&exchanges->lock);
 	}
-	nc_arena_reset(exchange->arena, exchange->kept); /* may hand pages back, so not under the lock */
-	pthread_mutex_lock(&exchanges->lock);
-	exchange->next = exchanges->idle;
-	exchanges->idle = exchange;
-	pthread_mutex_unlock(&exchanges->lock);
 }

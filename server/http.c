@@ -17,6 +17,7 @@
 enum {
 	LARGE_BODY = 128 << 10,   /* bytes from which on a request is computed by the workers, not by the thread that read it */
 	SURPLUS = 64,             /* connections beyond the limit that are still told so */
+	CONNECTION_MEMORY = 16 << 10, /* libmicrohttpd's, for a head and a piece of a body: it zeroes all of it after each request */
 	STOP_PATIENCE = 2000,     /* milliseconds that a client has for what it still sends when the daemon is to stop */
 };
 
@@ -437,7 +438,7 @@ static bool start_daemon(struct http *http)
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
 		0, NULL, NULL, on_request, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http, MHD_OPTION_CONNECTION_LIMIT, limit,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http->config->timeout, MHD_OPTION_THREAD_POOL_SIZE,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http->config->timeout, MHD_OPTION_THREAD_POOL_SIZE,
 		threads > 1 ? threads : 0, MHD_OPTION_END);
 	return http->daemon;
 }

@@ -12,7 +12,7 @@ struct writer writer_start(struct nc_arena *arena, bool pretty)
 	return (struct writer){.arena = arena, .pretty = pretty};
 }
 
-static bool grow(struct writer *out, size_t bytes)
+bool writer_grow(struct writer *out, size_t bytes)
 {
 	size_t used = (size_t)(out->at - out->base);
 	size_t capacity = 2 * used + FIRST_BUFFER;
@@ -31,11 +31,6 @@ static bool grow(struct writer *out, size_t bytes)
 	return true;
 }
 
-bool writer_reserve(struct writer *out, size_t bytes)
-{
-	return !out->failed && (bytes <= (size_t)(out->end - out->at) || grow(out, bytes));
-}
-
 void writer_finish(struct writer *out)
 {
 	if (out->base)
@@ -51,50 +46,61 @@ void write_raw(struct writer *out, const char *bytes, size_t len)
 	out->at += len;
 }
 
-static void line_break(struct writer *out)
+static void line_break(struct writer *out, size_t indent)
 {
-	size_t indent = 2 * (size_t)out->depth;
-	if (!writer_reserve(out, indent + 1))
-		return;
 	*out->at = '\n';
 	memset(out->at + 1, ' ', indent);
 	out->at += indent + 1;
 }
 
-void write_before_value(struct writer *out)
+/* The comma, line break and indentation that belong before a value, and room for its `bytes`. */
+static bool begin_value(struct writer *out, size_t bytes)
 {
+	size_t indent = out->pretty ? 2 * (size_t)out->depth : 0, all;
+
+	if (__builtin_add_overflow(bytes, indent + 2, &all) || !writer_reserve(out, all)) {
+		out->failed = true;
+		return false;
+	}
 	if (out->after_key) {
 		out->after_key = false;
 	} else {
 		if (out->comma)
-			write_raw(out, ",", 1);
-		if (out->pretty && out->depth)
-			line_break(out);
+			*out->at++ = ',';
+		if (indent)
+			line_break(out, indent);
 	}
 	out->comma = true;
+	return true;
+}
+
+void write_before_value(struct writer *out)
+{
+	begin_value(out, 0);
 }
 
 void write_open(struct writer *out, char open)
 {
-	write_before_value(out);
-	write_raw(out, &open, 1);
+	if (begin_value(out, 1))
+		*out->at++ = open;
 	out->depth++;
 	out->comma = false;
 }
 
 void write_close(struct writer *out, char close)
 {
-	out->depth--;
+	size_t indent = 2 * (size_t)--out->depth;
+	if (!writer_reserve(out, indent + 2))
+		return;
 	if (out->pretty && out->comma)
-		line_break(out);
-	write_raw(out, &close, 1);
+		line_break(out, indent);
+	*out->at++ = close;
 	out->comma = true;
 }
 
 void write_key_n(struct writer *out, const char *key, size_t len)
 {
-	write_before_value(out);
-	if (!writer_reserve(out, len + 4))
+	if (!begin_value(out, len + 4))
 		return;
 	*out->at++ = '"';
 	memcpy(out->at, key, len);
@@ -104,12 +110,22 @@ void write_key_n(struct writer *out, const char *key, size_t len)
 	out->after_key = true;
 }
 
+void write_name(struct writer *out, const char *name)
+{
+	size_t len = strlen(name);
+	if (!begin_value(out, len + 2))
+		return;
+	*out->at++ = '"';
+	memcpy(out->at, name, len);
+	out->at += len;
+	*out->at++ = '"';
+}
+
 void write_string_n(struct writer *out, const char *text, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
 
-	write_before_value(out);
-	if (!writer_reserve(out, len < (size_t)-1 / 8 ? 6 * len + 2 : (size_t)-1))
+	if (!begin_value(out, len < (size_t)-1 / 8 ? 6 * len + 2 : (size_t)-1))
 		return;
 	char *at = out->at;
 	*at++ = '"';
@@ -133,12 +149,10 @@ void write_string_n(struct writer *out, const char *text, size_t len)
 
 void write_number(struct writer *out, double value)
 {
-	if (!isfinite(value)) {
+	if (!isfinite(value))
 		write_null(out);
-		return;
-	}
-	write_before_value(out);
-	write_number_raw(out, value);
+	else if (begin_value(out, JSON_FLOAT64_MAX))
+		out->at = json_write_float64(out->at, value);
 }
 
 void write_number_raw(struct writer *out, double value)
@@ -147,20 +161,30 @@ void write_number_raw(struct writer *out, double value)
 		out->at = json_write_float64(out->at, value);
 }
 
-static void raw_size(struct writer *out, size_t value)
+enum { SIZE_DIGITS = 20 };
+
+/* There is room for SIZE_DIGITS. */
+static void put_size(struct writer *out, size_t value)
 {
-	char digits[20];
+	char digits[SIZE_DIGITS];
 	size_t n = sizeof digits;
 	do
 		digits[--n] = (char)('0' + value % 10);
 	while (value /= 10);
-	write_raw(out, digits + n, sizeof digits - n);
+	memcpy(out->at, digits + n, sizeof digits - n);
+	out->at += sizeof digits - n;
+}
+
+void write_size_raw(struct writer *out, size_t value)
+{
+	if (writer_reserve(out, SIZE_DIGITS))
+		put_size(out, value);
 }
 
 void write_size(struct writer *out, size_t value)
 {
-	write_before_value(out);
-	raw_size(out, value);
+	if (begin_value(out, SIZE_DIGITS))
+		put_size(out, value);
 }
 
 void write_bool(struct writer *out, bool value)
@@ -175,18 +199,22 @@ void write_null(struct writer *out)
 
 void write_json(struct writer *out, const char *json)
 {
-	write_before_value(out);
-	write_raw(out, json, strlen(json));
+	size_t len = strlen(json);
+	if (!begin_value(out, len))
+		return;
+	memcpy(out->at, json, len);
+	out->at += len;
 }
 
 void write_sizes(struct writer *out, const size_t *values, size_t count)
 {
-	write_before_value(out);
-	write_raw(out, "[", 1);
+	if (!begin_value(out, 2 + (SIZE_DIGITS + 1) * count))
+		return;
+	*out->at++ = '[';
 	for (size_t i = 0; i < count; i++) {
 		if (i)
-			write_raw(out, ",", 1);
-		raw_size(out, values[i]);
+			*out->at++ = ',';
+		put_size(out, values[i]);
 	}
-	write_raw(out, "]", 1);
+	*out->at++ = ']';
 }

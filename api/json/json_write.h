@@ -27,7 +27,11 @@ struct writer {
 struct writer writer_start(struct nc_arena *arena, bool pretty);
 
 /* Makes room for `bytes` more bytes; false (and failed) when there is no memory. */
-bool writer_reserve(struct writer *out, size_t bytes);
+bool writer_grow(struct writer *out, size_t bytes);
+static inline bool writer_reserve(struct writer *out, size_t bytes)
+{
+	return !out->failed && (bytes <= (size_t)(out->end - out->at) || writer_grow(out, bytes));
+}
 
 /* Gives the unused end of the buffer back to the arena. */
 void writer_finish(struct writer *out);
@@ -37,6 +41,7 @@ void write_open(struct writer *out, char open);
 void write_close(struct writer *out, char close);
 
 void write_key_n(struct writer *out, const char *key, size_t len);      /* nothing in it that needs an escape */
+void write_name(struct writer *out, const char *name);                  /* a string, nothing in it that needs an escape */
 void write_string_n(struct writer *out, const char *text, size_t len);  /* UTF-8 */
 static inline void write_key(struct writer *out, const char *key) { write_key_n(out, key, strlen(key)); }
 static inline void write_string(struct writer *out, const char *text) { write_string_n(out, text, strlen(text)); }
@@ -53,6 +58,7 @@ void write_before_value(struct writer *out);
 /* Bytes as they are, within a value. */
 void write_raw(struct writer *out, const char *bytes, size_t len);
 void write_number_raw(struct writer *out, double value);                /* finite */
+void write_size_raw(struct writer *out, size_t value);
 static inline void write_raw_text(struct writer *out, const char *text) { write_raw(out, text, strlen(text)); }
 
 #endif
