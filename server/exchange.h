@@ -26,6 +26,8 @@ struct exchange {
 
 	char *body;                      /* room for `room` bytes, `request.body_len` of them arrived */
 	size_t room;
+	size_t warm;                     /* bytes of it whose pages are there already */
+	uint64_t awaited;                /* since when its client is waited for: milliseconds on the monotonic clock */
 	size_t discarded;                /* bytes of a body that is no longer wanted */
 	const char *refusal, *detail;    /* what to answer once the unwanted body is over: a name of errors.def and its sentence */
 

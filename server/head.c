@@ -111,3 +111,33 @@ void head_trace_id(const struct head *head, char trace[HEAD_TRACE_LENGTH + 1])
 	memcpy(trace, id, HEAD_TRACE_LENGTH);
 	trace[HEAD_TRACE_LENGTH] = '\0';
 }
+
+void head_make_id(uint64_t seed, uint64_t count, char id[HEAD_ID_MAX + 1])
+{
+	uint64_t z = seed + 0x9e3779b97f4a7c15u * count;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	z ^= z >> 31;
+	for (unsigned i = 0; i < 16; i++, z <<= 4)
+		id[i] = "0123456789abcdef"[z >> 60];
+	id[16] = '\0';
+}
+
+const char *head_path(const char *url)
+{
+	const char *authority = strstr(url, "://");
+	if (*url == '/' || !authority)
+		return url;
+	const char *path = strchr(authority + 3, '/');
+	return path ? path : "/";
+}
+
+bool head_is_health(const char *path)
+{
+	static const char *const paths[] = {"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"};
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (strcmp(path, paths[i]) == 0)
+			return true;
+	}
+	return false;
+}

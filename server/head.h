@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* HEAD_FIELD: name of the member, name of the header. */
 #define HEAD_FIELDS(HEAD_FIELD)                                                                                        \
@@ -51,5 +52,14 @@ const char *head_sane_id(const struct head *head);
 
 /* The trace id of a well-formed traceparent, else "". */
 void head_trace_id(const struct head *head, char trace[HEAD_TRACE_LENGTH + 1]);
+
+/* An id of 16 hexadecimal digits, another for each count: the steps of splitmix64 from a random start. */
+void head_make_id(uint64_t seed, uint64_t count, char id[HEAD_ID_MAX + 1]);
+
+/* The path of a target in absolute form (http://host/path), which every server has to take; else url as it is. */
+const char *head_path(const char *url);
+
+/* The paths that orchestrators ask: answered without a key, while draining and beyond the limit of connections. */
+bool head_is_health(const char *path);
 
 #endif

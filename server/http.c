@@ -11,13 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
 	LARGE_BODY = 128 << 10,   /* bytes from which on a request is computed by the workers, not by the thread that read it */
 	SURPLUS = 64,             /* connections beyond the limit that are still told so */
-	CONNECTION_MEMORY = 16 << 10, /* libmicrohttpd's, for a head and a piece of a body: it zeroes all of it after each request */
+	CONNECTION_MEMORY = 16 << 10, /* for a head and a piece of a body: libmicrohttpd zeroes all of it after each request */
+	SMALL_PAGES = 2 << 20,    /* bytes of an arena: beyond, the first touch of a page may take milliseconds */
+	WARMED = 8 << 20,         /* bytes touched at a time, no more in case that the body never comes */
+	SEND_BUFFER = 512 << 10,  /* of a socket: a poll thread passes an answer of megabytes on piece by piece */
 	STOP_PATIENCE = 2000,     /* milliseconds that a client has for what it still sends when the daemon is to stop */
 };
 
@@ -26,6 +30,7 @@ struct http {
 	const struct config *config;
 	struct api *api;
 	struct jobs *jobs;
+	struct jobs *pages;               /* one thread that touches them: no body is to wait for another's computation */
 	struct exchanges *exchanges;
 	struct connections *connections;
 	struct lingering *lingering;
@@ -48,17 +53,6 @@ static uint64_t nanoseconds(void)
 static struct connection *connection_of(struct MHD_Connection *mhd)
 {
 	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
-/* The paths that orchestrators ask: answered without a key, while draining and beyond the limit of connections. */
-static bool is_health(const char *path)
-{
-	static const char *const paths[] = {"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"};
-	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-		if (strcmp(path, paths[i]) == 0)
-			return true;
-	}
-	return false;
 }
 
 static bool is_ready(struct http *http)
@@ -157,27 +151,6 @@ static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const
 	return MHD_YES;
 }
 
-/* An id of 16 hexadecimal digits: the steps of splitmix64 from a random start. */
-static void make_id(struct http *http, char id[HEAD_ID_MAX + 1])
-{
-	uint64_t z = http->id_seed + 0x9e3779b97f4a7c15u * ++http->id_count;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	z ^= z >> 31;
-	for (unsigned i = 0; i < 16; i++, z <<= 4)
-		id[i] = "0123456789abcdef"[z >> 60];
-}
-
-/* The path of a target in absolute form (http://host/path), which every server has to take; else url as it is. */
-static const char *path_of(const char *url)
-{
-	const char *authority = strstr(url, "://");
-	if (*url == '/' || !authority)
-		return url;
-	const char *path = strchr(authority + 3, '/');
-	return path ? path : "/";
-}
-
 static void read_head(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange, const char *url,
                       const char *method)
 {
@@ -187,12 +160,12 @@ static void read_head(struct http *http, struct MHD_Connection *mhd, struct exch
 	if (id)
 		strcpy(exchange->id, id);
 	else
-		make_id(http, exchange->id);
+		head_make_id(http->id_seed, ++http->id_count, exchange->id);
 	head_trace_id(head, exchange->trace);
 	const char *pretty = MHD_lookup_connection_value(mhd, MHD_GET_ARGUMENT_KIND, "pretty");
 	exchange->request = (struct api_request){
 		.method = method,
-		.path = path_of(url),
+		.path = head_path(url),
 		.pretty = pretty && (strcmp(pretty, "1") == 0 || strcmp(pretty, "true") == 0),
 		.content_type = head->content_type,
 		.content_encoding = head->content_encoding,
@@ -206,7 +179,9 @@ static bool make_room(struct http *http, struct exchange *exchange, size_t lengt
 {
 	if (length >= LARGE_BODY && !(exchange->place = jobs_reserve(http->jobs)))
 		return deny(http, exchange, "overloaded", queue_full);
+	size_t touched = nc_arena_touched(exchange->arena);
 	exchange->room = length ? length : http->config->max_body;
+	exchange->warm = (touched > SMALL_PAGES ? touched : SMALL_PAGES) - nc_arena_mark(exchange->arena);
 	exchange->body = nc_arena_alloc(exchange->arena, exchange->room);
 	return exchange->body || deny(http, exchange, "out_of_memory", "there is no memory for this body; send it again later");
 }
@@ -216,7 +191,7 @@ static bool admit(struct http *http, const struct connection *connection, struct
 {
 	struct api_request *request = &exchange->request;
 	const struct head *head = &exchange->head;
-	if (is_health(request->path)) {
+	if (head_is_health(request->path)) {
 		api_set_ready(http->api, is_ready(http));
 	} else {
 		bool preflight = head->preflight_method && strcmp(request->method, "OPTIONS") == 0;
@@ -246,6 +221,7 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	*context = exchange;
 	http->in_flight++;
 	exchange->begun = nanoseconds();
+	exchange->awaited = exchange->begun / 1000000;
 	exchange->owner = http;
 	exchange->connection = mhd;
 	read_head(http, mhd, exchange, url, method);
@@ -272,10 +248,43 @@ static void give_up_on(struct exchange *exchange, const char *refusal, const cha
 	exchange->detail = detail;
 }
 
+static struct exchange *exchange_of(struct job *job)
+{
+	return (struct exchange *)(void *)((char *)job - offsetof(struct exchange, job));
+}
+
+/* Hands the exchange to another thread, which resumes it. */
+static void submit(struct jobs *jobs, struct MHD_Connection *mhd, struct exchange *exchange, void (*run)(struct job *job))
+{
+	struct connection *connection = connection_of(mhd);
+	if (connection)
+		connections_hold(connection);
+	MHD_suspend_connection(mhd);
+	exchange->job.run = run;
+	jobs_submit(jobs, &exchange->job);
+}
+
+/* On a thread of its own: fresh pages for what is still to come, which would hold up a poll thread's other connections. */
+static void warm_room(struct job *job)
+{
+	enum { PAGE = 4096 };
+	struct exchange *exchange = exchange_of(job);
+	struct http *http = exchange->owner;
+	struct connection *connection = connection_of(exchange->connection);
+	size_t left = exchange->room - exchange->warm, end = exchange->warm + (left < WARMED ? left : WARMED);
+	for (; exchange->warm < end; exchange->warm += PAGE)
+		exchange->body[exchange->warm] = 0;
+	exchange->awaited = connections_now();
+	if (connection)
+		connections_receive(http->connections, connection, exchange->awaited, exchange->request.body_len);
+	MHD_resume_connection(exchange->connection);
+}
+
 /* false: the connection is to be closed without an answer, since the body goes on and on. */
-static bool receive(struct http *http, struct connection *connection, struct exchange *exchange, const char *data,
+static bool receive(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange, const char *data,
                     size_t length)
 {
+	struct connection *connection = connection_of(mhd);
 	struct api_request *request = &exchange->request;
 	if (!exchange->refusal && length > exchange->room - request->body_len)
 		give_up_on(exchange, "body_too_large", "the body is larger than --max-body allows");
@@ -289,16 +298,19 @@ static bool receive(struct http *http, struct connection *connection, struct exc
 		request->body_len += length;
 	}
 	if (connection)
-		connections_receive(http->connections, connection, exchange->begun / 1000000,
+		connections_receive(http->connections, connection, exchange->awaited,
 		                    request->body_len + exchange->discarded);
 	exchange->unread = exchange->discarded <= http->config->max_body;
+	if (exchange->place && !exchange->refusal && request->body_len + CONNECTION_MEMORY > exchange->warm &&
+	    exchange->warm < exchange->room)
+		submit(http->pages, mhd, exchange, warm_room);
 	return exchange->unread;
 }
 
 /* On a worker's thread. The exchange is not ours any more once the connection is resumed. */
 static void run_job(struct job *job)
 {
-	struct exchange *exchange = (struct exchange *)(void *)((char *)job - offsetof(struct exchange, job));
+	struct exchange *exchange = exchange_of(job);
 	struct http *http = exchange->owner;
 	api_call(http->api, &exchange->request, &exchange->answer);
 	exchange->answered = true;
@@ -307,7 +319,6 @@ static void run_job(struct job *job)
 
 static enum MHD_Result complete(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange)
 {
-	struct connection *connection = connection_of(mhd);
 	struct api_request *request = &exchange->request;
 	exchange->unread = false;
 	if (exchange->refusal)
@@ -316,17 +327,13 @@ static enum MHD_Result complete(struct http *http, struct MHD_Connection *mhd, s
 		nc_arena_trim(exchange->arena, exchange->body, request->body_len);
 		request->body = exchange->body;
 	}
-	if (connection)
-		connections_hold(connection);
 	if (!exchange->place && api_may_be_long(http->api, request) && !(exchange->place = jobs_reserve(http->jobs)))
 		return refuse(http, mhd, exchange, "overloaded", queue_full);
 	if (!exchange->place) {
 		api_call(http->api, request, &exchange->answer);
 		return send_answer(http, mhd, exchange);
 	}
-	MHD_suspend_connection(mhd);
-	exchange->job.run = run_job;
-	jobs_submit(http->jobs, &exchange->job);
+	submit(http->jobs, mhd, exchange, run_job);
 	return MHD_YES;
 }
 
@@ -341,7 +348,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 	if (!exchange)
 		return begin(http, mhd, url, method, version, context);
 	if (*upload_length) {
-		bool going_on = receive(http, connection_of(mhd), exchange, upload, *upload_length);
+		bool going_on = receive(http, mhd, exchange, upload, *upload_length);
 		*upload_length = 0;
 		return going_on ? MHD_YES : MHD_NO;
 	}
@@ -455,11 +462,13 @@ struct http *http_start(const struct config *config, struct api *api)
 	if (getrandom(&http->id_seed, sizeof http->id_seed, 0) != sizeof http->id_seed)
 		http->id_seed = nanoseconds();
 	http->jobs = jobs_create((unsigned)config->threads, config->queue);
+	http->pages = jobs_create(1, 0);
 	http->exchanges = exchanges_create(config_arena_bytes(config), config->keep_memory);
 	http->connections = connections_create(config->max_connections, config->timeout * 1000);
 	http->lingering = linger_create();
 	http->exhausted = MHD_create_response_from_buffer(sizeof exhausted - 1, exhausted, MHD_RESPMEM_PERSISTENT);
-	if (http->jobs && http->exchanges && http->connections && http->lingering && http->exhausted && memory_suffices(http) &&
+	if (http->jobs && http->pages && http->exchanges && http->connections && http->lingering && http->exhausted &&
+	    memory_suffices(http) &&
 	    MHD_add_response_header(http->exhausted, "Content-Type", "application/problem+json") == MHD_YES &&
 	    MHD_add_response_header(http->exhausted, "Retry-After", "1") == MHD_YES && start_daemon(http))
 		return http;
@@ -476,6 +485,7 @@ void http_add(struct http *http, int fd)
 		close(fd);
 		return;
 	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BUFFER}, sizeof(int));
 	MHD_add_connection(http->daemon, fd, (const struct sockaddr *)&address, length); /* closes fd when it fails */
 }
 
@@ -510,6 +520,7 @@ void http_stop(struct http *http)
 		MHD_destroy_response(http->exhausted);
 	linger_destroy(http->lingering);
 	jobs_destroy(http->jobs);
+	jobs_destroy(http->pages);
 	connections_destroy(http->connections);
 	exchanges_destroy(http->exchanges);
 	free(http);

@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 from http_load import Bodies, Client, Figures, check, loop, percentile, wrk
-from http_servers import KINDS, ONLY_SMALL, PROCESSORS, Missing, Server
+from http_servers import KINDS, ONLY_SMALL, PROCESSORS, SAME_BYTES, Missing, Server
 
 ROUNDS = 3
 SMALL, LARGE = (1, 4), (1024, 4096)
@@ -52,11 +52,25 @@ def median(rounds):
                    statistics.median(r.cpu for r in rounds))
 
 
+def answer_bytes(server, body):
+    """Of a server's answer: its head, and all of it."""
+    client = Client(server.port, body)
+    client.ask()
+    client.close()
+    return client.begin, client.end
+
+
 def start_all(bodies):
     servers = []
+    small = bodies.text(*SMALL).encode()
     for name in KINDS:
+        arguments = []
+        if name == SAME_BYTES:
+            whole = answer_bytes(servers[0], small)[1]
+            head = answer_bytes(servers[1], small.ljust(500))[0]  # its length with three digits, too
+            arguments = [str(whole - head)]
         try:
-            server = Server(name)
+            server = Server(name, arguments)
         except Missing as why:
             print(f"skipped {name}: {why}")
             continue

@@ -9,6 +9,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PIECE = 256 << 10   # bytes that Client passes to the system or takes from it at once
 DISTINCT = 1 << 20  # random numbers; larger bodies repeat rows of them
 
 
@@ -75,7 +76,8 @@ def wrk(port, files, connections, seconds, nice=0):
 
 class Client:
     """One connection that sends a body and reads the answer into the same memory each time: for bodies of many megabytes,
-    whose answers wrk reads in pieces of 8 KiB."""
+    whose answers wrk reads in pieces of 8 KiB. Its own pieces are small enough that no system call of it holds a processor
+    for milliseconds, which a kernel that is not preemptible would let others wait for."""
 
     def __init__(self, port, body):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -87,10 +89,11 @@ class Client:
     def ask(self):
         """Seconds from the first byte sent to the last received; the body is left in answer[begin:end]."""
         started = time.perf_counter()
-        self.socket.sendall(self.request)
+        for at in range(0, len(self.request), PIECE):
+            self.socket.sendall(memoryview(self.request)[at:at + PIECE])
         view, have, self.begin, self.end = memoryview(self.answer), 0, 0, 0
         while not self.end or have < self.end:
-            got = self.socket.recv_into(view[have:])
+            got = self.socket.recv_into(view[have:have + PIECE])
             if not got:
                 raise RuntimeError("the connection was closed within an answer")
             have += got

@@ -1,8 +1,8 @@
 /*
  * The least that an HTTP server on libmicrohttpd can do: reads a body to its end and answers with as many bytes as
- * it had, or LEAST if that is more. What a daemon costs beyond this is its own.
+ * it had, or LEAST if that is more. What a daemon costs beyond this is its own. libmicrohttpd has its defaults.
  *
- * http_bare PORT THREADS LEAST
+ * http_bare PORT THREADS [LEAST]
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -39,10 +39,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 
 int main(int argc, char **argv)
 {
-	if (argc != 4 || !(answer = malloc(MOST)))
+	if (argc < 3 || !(answer = malloc(MOST)))
 		return 2;
 	memset(answer, ' ', MOST);
-	least = (size_t)atoi(argv[3]) % MOST;
+	least = argc > 3 ? (size_t)atoi(argv[3]) % MOST : 0;
 	unsigned threads = (unsigned)atoi(argv[2]);
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1]))};
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
