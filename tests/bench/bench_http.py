@@ -36,12 +36,12 @@ def contents(name):
         return f.read()
 
 
-def run_load(server, files, connections, seconds):
+def run_load(server, files, connections, seconds, least=2):
     before = server.cpu_seconds()
     if os.path.getsize(files[0]) < BY_CLIENT:
         figures = wrk(server.port, files, connections, seconds)
     else:
-        figures = loop(server.port, contents(files[0]), connections, seconds)
+        figures = loop(server.port, contents(files[0]), connections, seconds, least)
     figures.cpu = (server.cpu_seconds() - before) / figures.requests
     return figures
 
@@ -92,7 +92,7 @@ def table(bodies, seconds):
             shape = f"{rows}×{features}"
             here = [s for s in servers if (rows, features) == SMALL or s.name not in ONLY_SMALL]
             for server in here:
-                run_load(server, files, connections, 1)
+                run_load(server, files, connections, 1, 1)
             rounds = {server.name: [] for server in here}
             for _ in range(ROUNDS):
                 for server in here:

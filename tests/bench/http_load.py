@@ -112,7 +112,7 @@ class Client:
         self.socket.close()
 
 
-def loop(port, body, connections, seconds, least=3, yielding=False):
+def loop(port, body, connections, seconds, least, yielding=False):
     """As wrk, with Client: for at least `seconds` and `least` requests a connection. yielding: its own work goes last."""
     times, faults = [], []
     begin = time.perf_counter()
