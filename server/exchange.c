@@ -1,4 +1,5 @@
 #include "exchange.h"
+#include "log.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -106,4 +107,30 @@ void exchanges_give(struct exchanges *exchanges, struct exchange *exchange)
 		push_idle(exchanges, exchange);
 		pthread_mutex_unlock(&exchanges->lock);
 	}
+}
+
+const char *exchange_header(const struct exchange *exchange, const char *name)
+{
+	const struct api_answer *answer = &exchange->answer;
+	for (unsigned i = 0; i < answer->header_count; i++) {
+		if (strcmp(answer->headers[i].name, name) == 0)
+			return answer->headers[i].value;
+	}
+	return NULL;
+}
+
+void exchange_log(const struct exchange *exchange, uint64_t nanoseconds, const char *end)
+{
+	bool head_only = strcmp(exchange->request.method, "HEAD") == 0;
+	log_request(&(struct log_line){
+		.method = exchange->request.method,
+		.path = exchange->request.path,
+		.status = exchange->answer.status,
+		.bytes_in = exchange->request.body_len + exchange->discarded,
+		.bytes_out = head_only ? 0 : exchange->answer.body_len,
+		.nanoseconds = nanoseconds,
+		.request_id = exchange->id,
+		.trace_id = exchange->trace,
+		.end = end,
+	});
 }

@@ -51,4 +51,10 @@ void exchanges_destroy(struct exchanges *exchanges);
 struct exchange *exchanges_take(struct exchanges *exchanges);
 void exchanges_give(struct exchanges *exchanges, struct exchange *exchange);
 
+/* The value of a header of its answer, or NULL. */
+const char *exchange_header(const struct exchange *exchange, const char *name);
+
+/* The line of the log that tells of it: its end as log.h has it, and how long it took. */
+void exchange_log(const struct exchange *exchange, uint64_t nanoseconds, const char *end);
+
 #endif

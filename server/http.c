@@ -3,7 +3,6 @@
 #include "cors.h"
 #include "exchange.h"
 #include "linger.h"
-#include "log.h"
 
 #include <microhttpd.h>
 
@@ -63,15 +62,6 @@ static bool is_ready(struct http *http)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-static const char *header_of(const struct api_answer *answer, const char *name)
-{
-	for (unsigned i = 0; i < answer->header_count; i++) {
-		if (strcmp(answer->headers[i].name, name) == 0)
-			return answer->headers[i].value;
-	}
-	return NULL;
-}
-
 static void add_cors(struct http *http, struct exchange *exchange, struct MHD_Response *response, int *status)
 {
 	const struct head *head = &exchange->head;
@@ -87,7 +77,7 @@ static void add_cors(struct http *http, struct exchange *exchange, struct MHD_Re
 		                        "X-Request-Id, Server-Timing, Normd-Kernel, Retry-After, Inference-Header-Content-Length");
 		return;
 	}
-	const char *allow = header_of(&exchange->answer, "Allow");
+	const char *allow = exchange_header(exchange, "Allow");
 	if (!allow || *status >= 300)
 		return;
 	*status = 204;
@@ -117,7 +107,7 @@ static enum MHD_Result send_answer(struct http *http, struct MHD_Connection *mhd
 		MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
 	if (answer->status == MHD_HTTP_UNAUTHORIZED)
 		MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
-	if (answer->status == MHD_HTTP_SERVICE_UNAVAILABLE && !header_of(answer, "Retry-After"))
+	if (answer->status == MHD_HTTP_SERVICE_UNAVAILABLE && !exchange_header(exchange, "Retry-After"))
 		MHD_add_response_header(response, "Retry-After", "1");
 	if (exchange->close)
 		MHD_add_response_header(response, "Connection", "close");
@@ -357,25 +347,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 	return complete(http, mhd, exchange);
 }
 
-static void log_exchange(const struct exchange *exchange, const struct connection *connection,
-                         enum MHD_RequestTerminationCode reason)
+static const char *end_of(const struct connection *connection, enum MHD_RequestTerminationCode reason)
 {
-	bool cut = reason == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED || (connection && connection->cut);
-	bool head_only = strcmp(exchange->request.method, "HEAD") == 0;
-	log_request(&(struct log_line){
-		.method = exchange->request.method,
-		.path = exchange->request.path,
-		.status = exchange->answer.status,
-		.bytes_in = exchange->request.body_len + exchange->discarded,
-		.bytes_out = head_only ? 0 : exchange->answer.body_len,
-		.nanoseconds = nanoseconds() - exchange->begun,
-		.request_id = exchange->id,
-		.trace_id = exchange->trace,
-		.end = reason == MHD_REQUEST_TERMINATED_COMPLETED_OK       ? "done"
-		       : cut                                               ? "timeout"
-		       : reason == MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN ? "stopped"
-		                                                           : "aborted",
-	});
+	if (reason == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		return "done";
+	if (reason == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED || (connection && connection->cut))
+		return "timeout";
+	return reason == MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN ? "stopped" : "aborted";
 }
 
 /* The answer has been sent, or never will be: the last that is heard of a request. */
@@ -391,7 +369,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context, 
 	*context = NULL;
 	if (connection)
 		connection->linger = exchange->unread;
-	log_exchange(exchange, connection, reason);
+	exchange_log(exchange, nanoseconds() - exchange->begun, end_of(connection, reason));
 	if (exchange->place)
 		jobs_release(http->jobs);
 	exchanges_give(http->exchanges, exchange);
