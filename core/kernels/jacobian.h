@@ -31,7 +31,7 @@ static int jacobian_narrow(const struct norm_job *job, size_t index, size_t firs
 	i64x16 doubt = i64_set(0);
 
 	a.projects = false;
-	a.kind = NARROW_GAIN_ANY;
+	a.direct = false;
 	narrow_centred(&a, &row);
 	if (!row.good || row.doubtful)
 		return 1;

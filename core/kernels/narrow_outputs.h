@@ -10,14 +10,10 @@
 #include "simd.h"
 #include "single.h"
 
-/* DIRECT and NONE: with `direct`; ANY: with or without a gain, of either form. */
-enum narrow_gain { NARROW_GAIN_NONE, NARROW_GAIN_DIRECT, NARROW_GAIN_ANY };
-
 /* What is constant over a run of rows. The first three are compile-time constants of each variant. */
 struct narrow {
 	bool layer, projects; /* LayerNorm; u is there */
-	enum narrow_gain kind;
-	bool direct;          /* outputs are float32, and x̂ is not rounded: the processor's conversion rounds */
+	bool direct;          /* float32, nothing rounded in between: y and the vjp, with what belongs to them */
 	bool coarse;          /* outputs are narrower than float32 */
 	bool gained, raw;     /* the vjp; x̂ is not rounded */
 	bool stream;          /* y and dx are too large for any cache, and every block of theirs is a multiple of 64 bytes */
@@ -53,7 +49,7 @@ INLINE f64x16 narrow_param(const struct norm_param *param, size_t at, unsigned c
 
 INLINE f64x16 narrow_gained(const struct narrow *a, f64x16 v, size_t at, unsigned count)
 {
-	if (a->kind == NARROW_GAIN_NONE || (a->kind == NARROW_GAIN_ANY && !narrow_has(&a->gain)))
+	if (!narrow_has(&a->gain))
 		return v;
 	return f64_mul(v, narrow_param(&a->gain, at, count));
 }
@@ -80,7 +76,7 @@ INLINE double narrow_first_u(const struct narrow *a, const struct narrow_row *ro
 
 INLINE f64x16 narrow_x(const struct narrow *a, const struct narrow_row *row, size_t i, unsigned count)
 {
-	if (a->kind == NARROW_GAIN_ANY && row->sum)
+	if (!a->direct && row->sum)
 		return f64_load(row->sum + i, count);
 	return f64_load_f32(row->x + i, count);
 }
@@ -152,7 +148,7 @@ INLINE void narrow_claim(const float *out, size_t i)
  */
 INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to)
 {
-	bool gained = a->kind == NARROW_GAIN_DIRECT;
+	bool gained = a->gain.narrow;
 	const float *gain = gained ? a->gain.narrow + row->param : NULL;
 	float top = (float)row->inverse;
 	f32x16 high = f32_set(top), low = f32_set((float)(row->inverse - (double)top)), least[2] = {row->least, row->least};
@@ -186,7 +182,7 @@ INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *
 
 	if (!a->direct || a->layer || (a->gain.values && !a->gain.narrow))
 		return false;
-	if (a->kind == NARROW_GAIN_DIRECT) {
+	if (a->gain.narrow) {
 		least = (double)a->gain.least;
 		most = (double)a->gain.most;
 	}
@@ -197,7 +193,7 @@ INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *
 /* Whether an element was so small that what narrow_single wrote is not exact enough. */
 INLINE bool narrow_single_fails(const struct narrow *a, const struct narrow_row *row)
 {
-	double least = a->kind == NARROW_GAIN_DIRECT ? (double)a->gain.least : 1;
+	double least = a->gain.narrow ? (double)a->gain.least : 1;
 
 	return (double)f32_least_lane(row->least) * (row->inverse * least) < 0x1p-96;
 }
@@ -263,7 +259,7 @@ INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row
                             struct narrow_gradients g)
 {
 	f64x16 k = f64_set(row->k), mean_u = f64_set(row->mean_u);
-	bool unrounded = a->kind == NARROW_GAIN_ANY && g.vjp;
+	bool unrounded = g.vjp;
 
 	COLUMN_BLOCKS(from, to, {
 		f64x16 given = f64_load_f32(row->u + i, count), c = narrow_centre(a, row, i, count);
@@ -294,16 +290,6 @@ INLINE void narrow_backward(const struct narrow *a, const struct narrow_row *row
 		if (g.dbias)
 			narrow_gather_at(g.dbias + i, g.apart, given, count);
 	});
-}
-
-/* What a training step asks for is compiled without its questions: the compiler knows which pointers are there. */
-INLINE void narrow_gradient(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt,
-                            const struct narrow_gradients *g)
-{
-	if (a->direct && a->gained && g->dx && g->dgain && (a->layer ? g->dbias != NULL : g->dbias == NULL))
-		narrow_backward(a, row, from, to, doubt, *g);
-	else
-		narrow_backward(a, row, from, to, doubt, *g);
 }
 
 /* Stats are float32 whatever the dtype. */
@@ -346,7 +332,7 @@ INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_
 			memset(g.dbias + from, 0, (to - from) * sizeof(double));
 		if (g.dbias && first)
 			memset(g.dbias + params + from, 0, (to - from) * sizeof(double));
-		narrow_gradient(a, &known, from, to, &doubt, &g);
+		narrow_backward(a, &known, from, to, &doubt, g);
 	}
 	if (row->single)
 		row->least = narrow_single(a, &known, from, to);

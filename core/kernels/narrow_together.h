@@ -72,7 +72,7 @@ INLINE void together_claim(const struct narrow *a, const struct together *t, con
 INLINE void together_forward(const struct narrow *a, const struct together *t, float *y)
 {
 	const struct together known = *t; /* stores to the outputs do not change it */
-	bool gained = a->kind == NARROW_GAIN_DIRECT, biased = a->layer && narrow_has(&a->bias);
+	bool gained = narrow_has(&a->gain), biased = a->layer && narrow_has(&a->bias);
 
 	ROW_BLOCKS(a->n, {
 		f64x16 v[TOGETHER];
@@ -130,7 +130,7 @@ INLINE void together_backward(const struct narrow *a, const struct together *t, 
 		}
 		if (to.dx) {
 			together_claim(a, &known, to.dx, i);
-			if (a->kind == NARROW_GAIN_DIRECT) {
+			if (narrow_has(&a->gain)) {
 				f64x16 g = narrow_param(&a->gain, known.param + i, count);
 
 				EACH_ROW(known.rows, over[r] = f64_mul(over[r], g));
@@ -142,15 +142,6 @@ INLINE void together_backward(const struct narrow *a, const struct together *t, 
 			together_store(a, &known, to.dx + i, over, count);
 		}
 	});
-}
-
-/* What a training step asks for is compiled without its questions. */
-INLINE void together_gradients(const struct narrow *a, const struct together *t, struct narrow_gradients to, bool fresh)
-{
-	if (to.dx && to.dgain && (a->layer ? to.dbias != NULL : to.dbias == NULL))
-		together_backward(a, t, to, fresh);
-	else
-		together_backward(a, t, to, fresh);
 }
 
 /* Every output of the rows from `start` on. */
@@ -170,7 +161,7 @@ INLINE void together_outputs(const struct narrow *a, struct together *t, size_t 
 	if (a->projects) {
 		size_t period = job->period, params = period * a->n, block = start / (NORM_JOB_BLOCK * period) * params;
 
-		together_gradients(a, t, (struct narrow_gradients){
+		together_backward(a, t, (struct narrow_gradients){
 			.dx = job->projected ? (float *)job->projected + at : NULL,
 			.dgain = job->dgain ? job->dgain + block + t->param : NULL,
 			.dbias = job->dbias ? job->dbias + 2 * block + t->param : NULL,

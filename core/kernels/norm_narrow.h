@@ -71,7 +71,7 @@ INLINE void narrow_gather_sums(const struct narrow *a, const struct narrow_row *
 				narrow_fetch(row->ahead_u, i);
 			if (a->layer)
 				d[bank] = f64_add(d[bank], c);
-			if (shifted || (a->kind == NARROW_GAIN_ANY && row->sum))
+			if (shifted || (!a->direct && row->sum))
 				square[bank] = f64_add(square[bank], f64_mul(c, c));
 			else
 				square[bank] = f64_add_exact_product(c, c, square[bank]);
@@ -156,7 +156,7 @@ INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 	/* A sum of squares is finite when every element is; u must be finite too. m = 0 without an epsilon: no value. */
 	row->good = isfinite(square) && (!a->projects || isfinite(cross)) && (m > 0 || spec->epsilon > 0);
 	/* Unrounded sums that are equal leave a rest of m; whether they are is for wide arithmetic to say. */
-	if (a->layer && a->kind == NARROW_GAIN_ANY && row->sum && spec->epsilon == 0)
+	if (a->layer && !a->direct && row->sum && spec->epsilon == 0)
 		row->good = row->good && m > 0x1p-80 * row->mean * row->mean;
 }
 
@@ -276,7 +276,7 @@ INLINE void narrow_grouped(const struct narrow *a, size_t first, size_t end)
 
 INLINE void narrow_rows(struct narrow a, size_t first, size_t end)
 {
-	if (a.direct && (a.layer || a.projects) && a.gained)
+	if (a.direct && (a.layer || a.projects))
 		narrow_together(&a, first, end);
 	else if (a.projects)
 		narrow_grouped(&a, first, end);
@@ -289,24 +289,22 @@ INLINE void narrow_rows(struct narrow a, size_t first, size_t end)
  * spent where the speed is.
  */
 #if WIDTH <= 2
-#define NARROW_VARIANT(suffix, is_layer, has_u, gain_kind, is_direct)
+#define NARROW_VARIANT(suffix, is_layer, has_u, is_direct)
 #else
-#define NARROW_VARIANT(suffix, is_layer, has_u, gain_kind, is_direct) \
+#define NARROW_VARIANT(suffix, is_layer, has_u, is_direct) \
 	static __attribute__((noinline)) void narrow_##suffix(const struct narrow *a, size_t first, size_t end) \
 	{ \
 		struct narrow variant = *a; \
 \
 		variant.layer = is_layer; \
 		variant.projects = has_u; \
-		variant.kind = gain_kind; \
 		variant.direct = is_direct; \
 		narrow_rows(variant, first, end); \
 	}
 #endif
 #define NARROW_VARIANTS(suffix, is_layer, has_u) \
-	NARROW_VARIANT(suffix##_plain, is_layer, has_u, NARROW_GAIN_NONE, true) \
-	NARROW_VARIANT(suffix##_direct, is_layer, has_u, NARROW_GAIN_DIRECT, true) \
-	NARROW_VARIANT(suffix##_any, is_layer, has_u, NARROW_GAIN_ANY, false)
+	NARROW_VARIANT(suffix##_any, is_layer, has_u, false) \
+	NARROW_VARIANT(suffix##_direct, is_layer, has_u, true)
 NARROW_VARIANTS(rms, false, false)
 NARROW_VARIANTS(rms_vjp, false, true)
 NARROW_VARIANTS(layer, true, false)
@@ -321,12 +319,11 @@ INLINE bool narrow_lines(const void *array, size_t features)
 INLINE struct narrow narrow_of(const struct norm_job *job)
 {
 	const struct nc_norm_spec *spec = job->spec;
-	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->sum && !job->vjp;
+	bool direct = spec->dtype == NC_FLOAT32 && spec->xhat_dtype == NC_FLOAT64 && !job->sum && !job->vjp && (!job->u || job->gained);
 
 	return (struct narrow){
 		.layer = spec->kind == NC_LAYERNORM,
 		.projects = job->u,
-		.kind = !direct ? NARROW_GAIN_ANY : narrow_has(&job->gain) ? NARROW_GAIN_DIRECT : NARROW_GAIN_NONE,
 		.direct = direct,
 		.coarse = spec->dtype != NC_FLOAT32,
 		.gained = job->gained,
@@ -352,11 +349,11 @@ static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 #else
 #define NARROW_ROW(suffix) \
 	{ \
-		narrow_##suffix##_plain, narrow_##suffix##_direct, narrow_##suffix##_any \
+		narrow_##suffix##_any, narrow_##suffix##_direct \
 	}
-	static void (*const variants[2][2][3])(const struct narrow *, size_t, size_t) = {
+	static void (*const variants[2][2][2])(const struct narrow *, size_t, size_t) = {
 		{NARROW_ROW(rms), NARROW_ROW(rms_vjp)}, {NARROW_ROW(layer), NARROW_ROW(layer_vjp)}};
-	variants[a.layer][a.projects][a.kind](&a, first, end);
+	variants[a.layer][a.projects][a.direct](&a, first, end);
 #endif
 	if (a.stream)
 		stream_end();
