@@ -180,7 +180,7 @@ test-neon: ## the core's and the codec's tests as aarch64 programs under qemu
 
 .PHONY: check-neon
 # The search of /diagnose is minutes under an emulator; its arithmetic is that of the kernels, which are compared.
-check-neon: $(filter-out %/test_diagnose,$(filter $(B)/tests/core/% $(B)/tests/kernels/% $(B)/tests/api/test_json_number%,$(TESTS)))
+check-neon: $(filter-out %/test_diagnose,$(filter $(B)/tests/core/% $(B)/tests/kernels/% $(B)/tests/api/test_json_number% %/test_base64,$(TESTS)))
 	@BUILD=$(B) RUNNER=qemu-aarch64-static tests/run.sh $^
 
 .PHONY: image test-image image-tools

@@ -4,6 +4,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* The alphabet, and one more than the six bits of each character in it; 0 for every other byte. */
+extern const char base64_alphabet[65];
+extern const unsigned char base64_sextets[256];
+
+/* The six bits of a character; above 63 when it is not of the alphabet. */
+static inline uint32_t base64_bits(unsigned char c) { return base64_sextets[c] - 1u; }
 
 /* Bytes that `len` characters decode to at most, and characters that `bytes` bytes encode to. */
 static inline size_t base64_decoded_max(size_t len) { return len / 4 * 3; }

@@ -24,7 +24,7 @@ const struct json_kernels *json_kernels_of(enum nc_isa isa)
 	return nc_isa_supported(isa) ? built[isa] : NULL;
 }
 
-static const struct json_kernels *json_kernels(void)
+const struct json_kernels *json_kernels(void)
 {
 	return built[nc_isa_current()];
 }

@@ -1,5 +1,7 @@
 #include "json_selftest.h"
 
+#include "base64.h"
+
 #include <string.h>
 
 /*
@@ -102,6 +104,39 @@ static void try_skip_space(const struct json_kernels *k, struct selftest_trial *
 		trial->wrong |= k->skip_space(space + from, space + sizeof space) != space + 190 ||
 		                k->skip_space(space + from, space + from + 65) != space + from + 65;
 	selftest_keep(trial, space, sizeof space);
+}
+
+/* Bytes whose text goes through the alphabet three times. */
+static void fill_base64(unsigned char plain[144], char letters[192])
+{
+	for (unsigned i = 0; i < 192; i += 4) {
+		unsigned bits = (i & 63) << 18 | ((i + 1) & 63) << 12 | ((i + 2) & 63) << 6 | ((i + 3) & 63);
+		for (unsigned j = 0; j < 3; j++)
+			plain[i / 4 * 3 + j] = (unsigned char)(bits >> (16 - 8 * j));
+		memcpy(letters + i, base64_alphabet + (i & 63), 4);
+	}
+}
+
+static void try_decode_base64(const struct json_kernels *k, struct selftest_trial *trial)
+{
+	unsigned char plain[144], out[144] = {0};
+	char letters[192];
+
+	fill_base64(plain, letters);
+	trial->wrong |= k->decode_base64(letters, sizeof letters, out) != letters + sizeof letters || memcmp(out, plain, sizeof plain) != 0;
+	letters[70] = '=';
+	trial->wrong |= k->decode_base64(letters, sizeof letters, out) != letters + 68;
+	selftest_keep(trial, out, 51);
+}
+
+static void try_encode_base64(const struct json_kernels *k, struct selftest_trial *trial)
+{
+	unsigned char plain[144];
+	char letters[192], out[192] = {0};
+
+	fill_base64(plain, letters);
+	trial->wrong |= k->encode_base64(plain, sizeof plain, out) != out + sizeof out || memcmp(out, letters, sizeof letters) != 0;
+	selftest_keep(trial, out, sizeof out);
 }
 
 /* A kernel without its try_… does not compile. */

@@ -1,5 +1,6 @@
 /* The number codec's inner loops of one instruction set: this file is compiled once for each, with -DKERNEL_ISA=name. */
 #include "json_kernels.h"
+#include "base64_blocks.h"
 #include "count.h"
 #include "space.h"
 

@@ -14,6 +14,9 @@ struct json_kernels {
 /* The table of one instruction set, NULL unless nc_isa_supported. */
 const struct json_kernels *json_kernels_of(enum nc_isa isa);
 
+/* The table that is in use. */
+const struct json_kernels *json_kernels(void);
+
 /* json_read_list with a table of the caller's choice. */
 enum json_number_status json_read_list_by(const struct json_kernels *kernels, const char *text, const char *end,
                                           enum nc_dtype dtype, void *out, size_t capacity, size_t *count,
