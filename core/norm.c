@@ -205,17 +205,28 @@ static void jacobian_chunk(void *context, size_t chunk)
 			nc_set_element(dtype, out, (i - first) * n + j, wide_round(wide_row_jacobian(&w, i, j), dtype));
 }
 
-/* The factors of the structured Jacobian are float64 whatever the dtype: wide arithmetic has the bits for it. */
+/* The factors of the structured Jacobian are float64 whatever the dtype: the kernel takes x as float64. */
 static void factors_chunk(void *context, size_t row)
 {
 	struct run *run = context;
 	const struct nc_norm_call *call = run->call;
 	size_t n = call->features, start = row * n, rank = nc_norm_rank(run->spec->kind);
+	double *diagonal = call->diagonal + start, *left = call->left + start * rank, *right = call->right + start * rank;
+	const void *x = at(run->spec->dtype, call->x, start);
+
+	if (run->fast) {
+		if (run->spec->dtype != NC_FLOAT64) {
+			kernels()->convert(run->spec->dtype, x, NC_FLOAT64, diagonal, n);
+			x = diagonal;
+		}
+		if (!kernels()->factors(&run->job, row, x, diagonal, left, right))
+			return;
+	}
 	struct wide_row w = wide_row(run, row);
 
 	wide_row_begin(&w);
 	for (size_t i = 0; i < n; i++)
-		wide_row_factors(&w, i, call->diagonal + start + i, call->left + (start + i) * rank, call->right + (start + i) * rank);
+		wide_row_factors(&w, i, diagonal + i, left + i * rank, right + i * rank);
 }
 
 /* dgain = Σ dy ⊙ x̂ and dbias = Σ dy over the rows of each part, in wide arithmetic. */

@@ -161,6 +161,25 @@ void selftest_try_jacobian(const struct kernels *k, struct selftest_trial *trial
 	selftest_keep(trial, narrow, (LENGTH - 30) * LENGTH * sizeof *narrow);
 }
 
+/* J = diag(0.2) − left·rightᵀ for x = (1, 7), r = s = 5. */
+void selftest_try_factors(const struct kernels *k, struct selftest_trial *trial)
+{
+	struct nc_norm_spec spec = {.kind = NC_RMSNORM, .dtype = NC_FLOAT64, .xhat_dtype = NC_FLOAT64};
+	struct norm_job job = {.spec = &spec, .features = 2, .period = 1};
+	double x[LENGTH], diagonal[LENGTH], left[2 * LENGTH], right[2 * LENGTH];
+
+	selftest_expect_int(trial, k->factors(&job, 0, rms_x, diagonal, left, right), false);
+	selftest_expect(trial, diagonal, (const double[]){0.2, 0.2}, 2);
+	selftest_expect(trial, left, (const double[]){0.02, 0.14}, 2);
+	selftest_expect(trial, right, (const double[]){0.2, 1.4}, 2);
+	spec.kind = NC_LAYERNORM, spec.epsilon = 1e-5, job.features = LENGTH;
+	selftest_fill(x, LENGTH, 19);
+	selftest_expect_int(trial, k->factors(&job, 0, x, x, left, right), false);
+	selftest_keep(trial, x, sizeof x);
+	selftest_keep(trial, left, sizeof left);
+	selftest_keep(trial, right, sizeof right);
+}
+
 /* 1 + 2^-24 is halfway between two floats: the low part 2^-80 decides for the upper one. */
 void selftest_try_sum_blocks(const struct kernels *k, struct selftest_trial *trial)
 {

@@ -106,4 +106,51 @@ static int jacobian(const struct norm_job *job, size_t index, size_t first, size
 	return jacobian_narrow(job, index, first, end, lines);
 }
 
+/*
+ * g_i / r, and the columns of left and right, which are rows of one (RMSNorm) or two (LayerNorm) numbers: −J's part of the
+ * mean is (g_i / (n r)) · 1, that of the root (g_i c_i / (n s r)) · (c_j / r). All are float64 whatever the dtype: x is the
+ * row as float64, and may be `diagonal`. Other than 0: they are for wide arithmetic.
+ */
+static int factors(const struct norm_job *job, size_t index, const double *x, double *diagonal, double *left, double *right)
+{
+	struct pairs a = pairs_of(job);
+	struct pairs_row row = {.x = x, .param = index % job->period * job->features, .good = true};
+	struct pair n = {(double)a.n, 0}, mean, root = {0, 0};
+	size_t rank = a.layer ? 2 : 1;
+
+	a.projects = false;
+	if (!pairs_start(&a, &row))
+		return 1;
+	mean = pair_div(row.inverse, n);
+	if (row.root.high != 0)
+		root = pair_div(mean, row.root);
+	ROW_BLOCKS(a.n, {
+		struct pair16 c = pairs_offset(&a, &row, i, count), to_right = pairs_times_pair(c, a.layer, row.inverse);
+		f64x16 g = f64_set(1);
+		double column[3][LANES];
+
+		if (job->gain.values)
+			g = f64_load(job->gain.values + row.param + i, count);
+		else if (job->gain.narrow)
+			g = f64_load_f32(job->gain.narrow + row.param + i, count);
+		struct pair16 over_r = pairs_times_pair(pairs_plain(g), false, row.inverse);
+		struct pair16 to_mean = pairs_times_pair(pairs_plain(g), false, mean);
+		struct pair16 to_root = pairs_times_pair(pairs_times(c, a.layer, g), true, root);
+
+		f64_store(diagonal + i, f64_add(over_r.high, over_r.low), count);
+		f64_store(column[0], f64_add(to_mean.high, to_mean.low), LANES);
+		f64_store(column[1], f64_add(to_root.high, to_root.low), LANES);
+		f64_store(column[2], f64_add(to_right.high, to_right.low), LANES);
+		for (size_t k = 0; k < count; k++) {
+			if (a.layer) {
+				left[(i + k) * rank] = column[0][k];
+				right[(i + k) * rank] = 1;
+			}
+			left[(i + k) * rank + rank - 1] = column[1][k];
+			right[(i + k) * rank + rank - 1] = column[2][k];
+		}
+	});
+	return 0;
+}
+
 #endif
