@@ -278,7 +278,7 @@ void selftest_try_draw_normal(const struct kernels *k, struct selftest_trial *tr
 
 /* --- all of them ----------------------------------------------------------------------------------------------------- */
 
-/* A kernel without its selftest_try_… does not compile. */
+/* A kernel without its selftest_try_… does not link. */
 static const struct {
 	const char *name;
 	void (*run)(const struct kernels *table, struct selftest_trial *trial);
