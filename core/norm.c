@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One call and its state; a chunk is a run of whole rows. */
+/* One call and its state; a chunk is a run of whole rows, unless few long rows are cut by columns. */
 struct run {
 	const struct nc_norm_spec *spec;
 	struct nc_norm_call *call;
@@ -15,11 +15,15 @@ struct run {
 	size_t bad_row;      /* the first row without a value, or SIZE_MAX */
 	int any_slow;        /* the parameters' gradients need wide arithmetic */
 	bool fast;           /* the kernels can hold the parameters */
+	bool columns;        /* the kernels have done all rows by their columns */
 	struct norm_job job; /* for the kernels; its `slow` marks the rows that they left alone */
 };
 
-/* Elements that are worth a chunk of their own; of a dense Jacobian. */
-enum { CHUNK_ELEMENTS = 16384, JACOBIAN_ELEMENTS = 65536 };
+/* Elements that are worth a chunk of their own; of a dense Jacobian; rows that the kernels may do together. */
+enum { CHUNK_ELEMENTS = 16384, JACOBIAN_ELEMENTS = 65536, CHUNK_ROWS = 16 };
+
+/* Chunks of rows enough for every thread of most machines: below it, rows of several parts are cut by their columns. */
+enum { ENOUGH_CHUNKS = 16 };
 
 const char *nc_norm_accumulation(enum nc_dtype dtype)
 {
@@ -143,6 +147,19 @@ static void run_row(struct run *run, size_t row)
 		nc_set_element(dtype, call->y, start + i, wide_round(wide_row_y(&w, i), dtype));
 }
 
+/* The job of the jvp, whose u is the tangent, from that of everything else. */
+static struct norm_job jvp_job(const struct run *run)
+{
+	struct norm_job jvp = run->job;
+
+	jvp.u = run->call->tangent;
+	jvp.gained = false;
+	jvp.projected = run->call->jvp;
+	jvp.y = jvp.xhat = jvp.divisor = jvp.mean = jvp.variance = NULL;
+	jvp.dgain = jvp.dbias = NULL;
+	return jvp;
+}
+
 /* The rows of one chunk: those that the kernels can hold by them, then the others. */
 static void run_chunk(void *context, size_t chunk)
 {
@@ -152,15 +169,10 @@ static void run_chunk(void *context, size_t chunk)
 
 	if (end > call->rows)
 		end = call->rows;
-	if (run->fast) {
+	if (run->fast && !run->columns) {
 		if (call->jvp) {
-			struct norm_job jvp = run->job;
+			struct norm_job jvp = jvp_job(run);
 
-			jvp.u = call->tangent;
-			jvp.gained = false;
-			jvp.projected = call->jvp;
-			jvp.y = jvp.xhat = jvp.divisor = jvp.mean = jvp.variance = NULL;
-			jvp.dgain = jvp.dbias = NULL;
 			norm_job_rows(&jvp, first, end);
 		}
 		norm_job_rows(&run->job, first, end);
@@ -171,6 +183,16 @@ static void run_chunk(void *context, size_t chunk)
 				__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
 			run_row(run, row);
 		}
+}
+
+/* Few long rows, by their columns; false: memory is out. */
+static bool run_columns(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
+{
+	size_t rows = run->call->rows;
+	struct norm_job jvp = jvp_job(run);
+
+	run->columns = true;
+	return (!run->call->jvp || norm_job_columns(&jvp, rows, pool, arena)) && norm_job_columns(&run->job, rows, pool, arena);
 }
 
 /* Lines of a dense Jacobian that make a chunk, whose number depends on the shape alone. */
@@ -292,9 +314,11 @@ static void prepare(struct run *run, struct nc_arena *arena)
 static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
 {
 	struct nc_norm_call *call = run->call;
-	size_t rows = call->rows;
+	size_t rows = call->rows, chunks = rows / run->chunk_rows + (rows % run->chunk_rows != 0);
 
-	nc_pool_run(pool, run_chunk, run, rows / run->chunk_rows + (rows % run->chunk_rows != 0));
+	if (run->fast && chunks < ENOUGH_CHUNKS && norm_job_parts(call->features) > 1 && !run_columns(run, pool, arena))
+		return NC_NO_MEMORY;
+	nc_pool_run(pool, run_chunk, run, chunks);
 	if (run->bad_row != SIZE_MAX) {
 		call->bad_row = run->bad_row;
 		return NC_NO_VALUE;
@@ -315,7 +339,7 @@ enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *cal
 {
 	if (!valid(spec, call))
 		return NC_INVALID;
-	size_t mark = nc_arena_mark(arena), block = NORM_JOB_BLOCK * call->period;
+	size_t mark = nc_arena_mark(arena), block = call->dgain || call->dbias ? NORM_JOB_BLOCK * call->period : CHUNK_ROWS;
 	struct run run = {.spec = spec, .call = call, .bad_row = SIZE_MAX};
 
 	size_t bytes = call->rows * call->features * nc_dtype_storage_bytes(spec->dtype);

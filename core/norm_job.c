@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Parameters that are worth a chunk of their own. */
-enum { CHUNK_PARAMS = 1024 };
+/* Parts of parameters' gradients that are worth a chunk of their own; chunks are of whole lines of the caches. */
+enum { CHUNK_PARTS = 32768, CHUNK_MULTIPLE = 64 };
 
 /*
  * Bytes of an output from which on it is written past the caches: it would be gone from them before it is read, and a line
@@ -82,17 +82,51 @@ bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, s
 	return job->slow && (!dgain || job->dgain) && (!dbias || job->dbias);
 }
 
+static int run_task(const struct norm_job *job, struct norm_task task)
+{
+	return job->spec->dtype == NC_FLOAT64 ? kernels()->norm_pairs(job, task) : kernels()->norm_narrow(job, task);
+}
+
 void norm_job_rows(const struct norm_job *job, size_t first, size_t end)
 {
-	if (job->spec->dtype == NC_FLOAT64)
-		kernels()->norm_pairs(job, first, end);
-	else
-		kernels()->norm_narrow(job, first, end);
+	run_task(job, (struct norm_task){.first = first, .end = end, .stage = NORM_ROWS});
+}
+
+/* A stage of all rows: a chunk is a part of the columns of the rows of a block, whose gradients' sums are one. */
+struct columns {
+	const struct norm_job *job;
+	size_t rows;
+	enum norm_stage stage;
+};
+
+static void columns_chunk(void *context, size_t chunk)
+{
+	const struct columns *c = context;
+	size_t parts = norm_job_parts(c->job->features), block = NORM_JOB_BLOCK * c->job->period, first = chunk / parts * block;
+	size_t end = c->rows - first < block ? c->rows : first + block;
+
+	run_task(c->job, (struct norm_task){.first = first, .end = end, .stage = c->stage, .part = chunk % parts});
+}
+
+bool norm_job_columns(struct norm_job *job, size_t rows, struct nc_pool *pool, struct nc_arena *arena)
+{
+	size_t parts = norm_job_parts(job->features), chunks = blocks_of(job, rows) * parts;
+	struct columns c = {.job = job, .rows = rows, .stage = NORM_SUMS};
+
+	job->known = nc_arena_zero(arena, rows, NORM_JOB_KNOWN_BYTES);
+	job->sums = nc_arena_array(arena, rows * parts, NORM_JOB_SUMS_BYTES);
+	if (!job->known || !job->sums)
+		return false;
+	while (run_task(job, (struct norm_task){.end = rows, .stage = NORM_SETTLE}))
+		nc_pool_run(pool, columns_chunk, &c, chunks);
+	c.stage = NORM_OUTPUTS;
+	nc_pool_run(pool, columns_chunk, &c, chunks);
+	return true;
 }
 
 struct sums {
 	const struct norm_job *job;
-	size_t blocks;
+	size_t blocks, chunk;
 	void *dgain, *dbias;
 	int doubt;
 };
@@ -101,9 +135,8 @@ static void sum_chunk(void *context, size_t chunk)
 {
 	struct sums *sums = context;
 	const struct norm_job *job = sums->job;
-	size_t params = job->period * job->features, from = chunk * CHUNK_PARAMS;
-	size_t to = params - from < CHUNK_PARAMS ? params : from + CHUNK_PARAMS;
-
+	size_t params = job->period * job->features, from = chunk * sums->chunk;
+	size_t to = params - from < sums->chunk ? params : from + sums->chunk;
 	int doubt = 0;
 
 	if (sums->dgain)
@@ -116,10 +149,11 @@ static void sum_chunk(void *context, size_t chunk)
 
 bool norm_job_sum(const struct norm_job *job, size_t rows, void *dgain, void *dbias, struct nc_pool *pool)
 {
-	struct sums sums = {job, blocks_of(job, rows), dgain, dbias, 0};
-	size_t params = job->period * job->features;
+	size_t params = job->period * job->features, blocks = blocks_of(job, rows);
+	size_t chunk = (CHUNK_PARTS / (blocks + !blocks) / CHUNK_MULTIPLE + 1) * CHUNK_MULTIPLE;
+	struct sums sums = {job, blocks, chunk, dgain, dbias, 0};
 
 	if (dgain || dbias)
-		nc_pool_run(pool, sum_chunk, &sums, params / CHUNK_PARAMS + (params % CHUNK_PARAMS != 0));
+		nc_pool_run(pool, sum_chunk, &sums, params / chunk + (params % chunk != 0));
 	return !sums.doubt;
 }

@@ -55,6 +55,37 @@ struct norm_job {
 
 	bool stream;         /* y and `projected` are too large to be found in a cache afterwards */
 	unsigned char *slow; /* rows */
+
+	/* Of rows that are done by parts of their columns: what is known of each row and of each part, zero at first. */
+	void *known; /* rows × NORM_JOB_KNOWN_BYTES */
+	void *sums;  /* rows × norm_job_parts × NORM_JOB_SUMS_BYTES */
+};
+
+/* Columns whose sums are taken by themselves, so that they may be taken by any thread; a multiple of every kernel's own chunks. */
+enum { NORM_JOB_PART = 32768, NORM_JOB_KNOWN_BYTES = 256, NORM_JOB_SUMS_BYTES = 128 };
+
+static inline size_t norm_job_parts(size_t features)
+{
+	return (features - 1) / NORM_JOB_PART + 1;
+}
+
+static inline size_t norm_job_part_end(size_t features, size_t part)
+{
+	size_t from = part * NORM_JOB_PART;
+
+	return features - from < NORM_JOB_PART ? features : from + NORM_JOB_PART;
+}
+
+/*
+ * What a kernel is to do for the rows [first, end): all of it; or, by parts, SETTLE as long as it returns other than 0, each time
+ * followed by SUMS of each part, then OUTPUTS of each part. Only the rows of a block may not be apart in OUTPUTS.
+ */
+enum norm_stage { NORM_ROWS, NORM_SETTLE, NORM_SUMS, NORM_OUTPUTS };
+
+struct norm_task {
+	size_t first, end;
+	enum norm_stage stage;
+	size_t part;
 };
 
 /* Whether products dy x̂ have so few bits, or are wanted so exactly, that low parts of their sums are kept. */
@@ -72,8 +103,11 @@ enum { NORM_JOB_BLOCK = 16, NORM_JOB_LEFT = 1, NORM_JOB_DOUBTFUL = 2 };
 bool norm_job_prepare(struct norm_job *job, size_t rows, struct nc_param gain, struct nc_param bias, bool dgain, bool dbias,
                       struct nc_arena *arena);
 
-/* The kernel for the job's dtype. */
+/* The rows [first, end), by the kernel for the job's dtype. */
 void norm_job_rows(const struct norm_job *job, size_t first, size_t end);
+
+/* The same for all rows by parts of their columns, which the pool shares; false: memory is out, and nothing is done. */
+bool norm_job_columns(struct norm_job *job, size_t rows, struct nc_pool *pool, struct nc_arena *arena);
 
 /*
  * Sums the blocks of all rows into dgain and dbias (period × features of spec->dtype; each may be NULL), rounded once. false:

@@ -435,12 +435,42 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 	return param_gradients(run, arena);
 }
 
+static void *moved(enum nc_dtype dtype, const void *array, size_t index)
+{
+	return array ? (char *)(uintptr_t)array + index * nc_dtype_storage_bytes(dtype) : NULL;
+}
+
+/* Without a norm and J_F a row is nothing but its elements: long rows are done as rows of GROUP_ELEMENTS and a rest. */
+static enum nc_status run_elements(const struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena)
+{
+	size_t count = call->rows * call->features, whole = count / GROUP_ELEMENTS * GROUP_ELEMENTS;
+	struct nc_residual_call part = *call, rest = *call;
+	enum nc_status status;
+
+	part.rows = count / GROUP_ELEMENTS;
+	part.features = GROUP_ELEMENTS;
+	status = nc_residual(&part, pool, arena);
+	if (status || whole == count)
+		return status;
+	rest.rows = 1;
+	rest.features = count - whole;
+	rest.x = moved(call->dtype, call->x, whole);
+	rest.update = moved(call->dtype, call->update, whole);
+	rest.dy = moved(call->dtype, call->dy, whole);
+	rest.y = moved(call->dtype, call->y, whole);
+	rest.dx = moved(call->dtype, call->dx, whole);
+	rest.dupdate = moved(call->dtype, call->dupdate, whole);
+	return nc_residual(&rest, NULL, arena);
+}
+
 enum nc_status nc_residual(struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena)
 {
 	if (!valid(call))
 		return NC_INVALID;
+	if (!call->norm && call->form == NC_JACOBIAN_NONE && call->features > GROUP_ELEMENTS)
+		return run_elements(call, pool, arena);
 
-	size_t mark = nc_arena_mark(arena), block = NORM_JOB_BLOCK * period(call);
+	size_t mark = nc_arena_mark(arena), block = call->dgain || call->dbias ? NORM_JOB_BLOCK * period(call) : 1;
 	struct run run = {
 		.call = call,
 		.spec = call->norm ? *call->norm : (struct nc_norm_spec){.dtype = call->dtype},

@@ -22,7 +22,7 @@ const char *selftest_text(enum selftest_verdict verdict);
 struct selftest_trial {
 	bool wrong;               /* an exact case missed, or more output than there is room for */
 	size_t used;
-	unsigned char output[16384];
+	unsigned char output[32768];
 };
 
 /* Keeps `bytes` of output for the comparison with the scalar kernel. */

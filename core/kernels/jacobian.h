@@ -32,7 +32,7 @@ static int jacobian_narrow(const struct norm_job *job, size_t index, size_t firs
 
 	a.projects = false;
 	a.direct = false;
-	narrow_centred(&a, &row);
+	narrow_centred(&a, &row, index);
 	if (!row.good || row.doubtful)
 		return 1;
 	for (size_t at = first; at < end; at++, lines += a.n) {
@@ -64,11 +64,12 @@ INLINE void jacobian_pairs_block(const struct pairs *a, const struct pairs_row *
 static int jacobian_pairs(const struct norm_job *job, size_t index, size_t first, size_t end, double *lines)
 {
 	struct pairs a = pairs_of(job);
-	struct pairs_row row = pairs_begin(&a, index);
+	struct pairs_row row = pairs_begin(&a, index, index);
 	struct pair n = {(double)a.n, 0}, one = {1, 0}, others = {0, 0}, curvature = {0, 0}, diagonal;
 
 	a.projects = false;
-	if (!pairs_start(&a, &row))
+	pairs_centred(&a, &row, index);
+	if (!row.good)
 		return 1;
 	if (row.root.high != 0)
 		curvature = pair_div(one, pair_mul(pair_mul(n, row.root), pair_mul(row.r, row.r)));
@@ -114,12 +115,13 @@ static int jacobian(const struct norm_job *job, size_t index, size_t first, size
 static int factors(const struct norm_job *job, size_t index, const double *x, double *diagonal, double *left, double *right)
 {
 	struct pairs a = pairs_of(job);
-	struct pairs_row row = {.x = x, .param = index % job->period * job->features, .good = true};
+	struct pairs_row row = {.x = x, .param = index % job->period * job->features};
 	struct pair n = {(double)a.n, 0}, mean, root = {0, 0};
 	size_t rank = a.layer ? 2 : 1;
 
 	a.projects = false;
-	if (!pairs_start(&a, &row))
+	pairs_centred(&a, &row, index);
+	if (!row.good)
 		return 1;
 	mean = pair_div(row.inverse, n);
 	if (row.root.high != 0)

@@ -10,6 +10,9 @@
 #include "simd.h"
 #include "single.h"
 
+/* Sums are taken over at most this many features in lanes, then compensated. */
+enum { NARROW_CHUNK = 4096 };
+
 /* What is constant over a run of rows. The first three are compile-time constants of each variant. */
 struct narrow {
 	bool layer, projects; /* LayerNorm; u is there */
@@ -21,6 +24,8 @@ struct narrow {
 	const struct norm_job *job;
 	struct rounding output, xhat;
 	size_t n;
+	enum norm_stage stage; /* NORM_ROWS, or one of a part: */
+	size_t part, from, to; /* the columns of the outputs */
 };
 
 struct narrow_row {
@@ -32,9 +37,8 @@ struct narrow_row {
 	double m, r, inverse, k;   /* k = Σ (u − ū) c / (n s r) */
 	double root;               /* s, or 0 where the term c_i c_j / (n s r²) is not there */
 	bool shifted;              /* K is not 0 */
+	bool settled;              /* all of these are known */
 	bool good, doubtful;
-	float *single;             /* y where narrow_single does it, else NULL */
-	f32x16 least;              /* of the magnitudes that narrow_single saw */
 };
 
 INLINE bool narrow_has(const struct norm_param *param)
@@ -146,19 +150,20 @@ INLINE void narrow_claim(const float *out, size_t i)
  * y_i = x_i t_i with t_i = g_i / r as the sum of two float32: some 2^-50 off, in a third of the time that conversions to
  * float64 and back take. For RMSNorm, direct, where narrow_single_fits.
  */
-INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to)
+INLINE float narrow_single(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, float *y)
 {
 	bool gained = a->gain.narrow;
 	const float *gain = gained ? a->gain.narrow + row->param : NULL;
 	float top = (float)row->inverse;
-	f32x16 high = f32_set(top), low = f32_set((float)(row->inverse - (double)top)), least[2] = {row->least, row->least};
+	f32x16 high = f32_set(top), low = f32_set((float)(row->inverse - (double)top)), least[2];
 
+	least[0] = least[1] = f32_set((float)INFINITY);
 	BANKED_BLOCKS(from, to, {
 		f32x16 x = f32_load(row->x + i, count), t = high, rest = low;
 
 		narrow_fetch(row->ahead, i);
 		if (!a->stream)
-			narrow_claim(row->single, i);
+			narrow_claim(y, i);
 		if (gained) {
 			f32x16 g = f32_load(gain + i, count);
 
@@ -166,14 +171,14 @@ INLINE f32x16 narrow_single(const struct narrow *a, const struct narrow_row *row
 			rest = f32_fma(g, low, f32_fma(g, high, f32_neg(t)));
 		}
 		least[bank] = f32_least(least[bank], x);
-		f32x16 y = f32_fma(x, t, f32_mul(x, rest));
+		f32x16 v = f32_fma(x, t, f32_mul(x, rest));
 
 		if (a->stream)
-			f32_stream(row->single + i, y);
+			f32_stream(y + i, v);
 		else
-			f32_store(row->single + i, y, count);
+			f32_store(y + i, v, count);
 	});
-	return f32_least(least[0], least[1]);
+	return f32_least_lane(f32_least(least[0], least[1]));
 }
 
 INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *row)
@@ -188,14 +193,6 @@ INLINE bool narrow_single_fits(const struct narrow *a, const struct narrow_row *
 	}
 	return row->inverse >= NARROW_LEAST && row->inverse * least >= NARROW_LEAST && row->inverse <= NARROW_MOST &&
 	       row->inverse * most <= NARROW_MOST;
-}
-
-/* Whether an element was so small that what narrow_single wrote is not exact enough. */
-INLINE bool narrow_single_fails(const struct narrow *a, const struct narrow_row *row)
-{
-	double least = a->gain.narrow ? (double)a->gain.least : 1;
-
-	return (double)f32_least_lane(row->least) * (row->inverse * least) < 0x1p-96;
 }
 
 INLINE void narrow_xhat_columns(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt,
@@ -225,6 +222,20 @@ INLINE void narrow_forward(const struct narrow *a, const struct narrow_row *row,
 			v = f64_add(v, narrow_param(&a->bias, row->param + i, count));
 		narrow_store(a, doubt, y + i, v, count);
 	});
+}
+
+/* narrow_forward, by narrow_single where that fits and no element is so small that what it wrote is not exact enough. */
+INLINE void narrow_y(const struct narrow *a, const struct narrow_row *row, size_t from, size_t to, i64x16 *doubt, float *y)
+{
+	bool fits = narrow_single_fits(a, row);
+	double least = a->gain.narrow ? (double)a->gain.least : 1;
+
+	for (size_t end; from < to; from = end) {
+		end = !fits || to - from < NARROW_CHUNK ? to : from + NARROW_CHUNK;
+		if (fits && (double)narrow_single(a, row, from, end, y) * (row->inverse * least) >= 0x1p-96)
+			continue;
+		narrow_forward(a, row, from, end, doubt, y);
+	}
 }
 
 /* Where the gradients of one row go; each may be NULL. */
@@ -304,7 +315,7 @@ INLINE void narrow_stats(const struct norm_job *job, const struct narrow_row *ro
 }
 
 /* Every output of the columns [from, to) of one row. */
-INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_t index, size_t from, size_t to)
+INLINE void narrow_columns(const struct narrow *a, const struct narrow_row *row, size_t index, size_t from, size_t to)
 {
 	const struct narrow_row known = *row; /* stores to the outputs do not change it */
 	const struct norm_job *job = a->job;
@@ -334,12 +345,10 @@ INLINE void narrow_columns(const struct narrow *a, struct narrow_row *row, size_
 			memset(g.dbias + params + from, 0, (to - from) * sizeof(double));
 		narrow_backward(a, &known, from, to, &doubt, g);
 	}
-	if (row->single)
-		row->least = narrow_single(a, &known, from, to);
-	else if (job->y)
-		narrow_forward(a, &known, from, to, &doubt, (float *)job->y + start);
-	if (!a->direct && i64_any(doubt))
-		row->doubtful = true;
+	if (job->y)
+		narrow_y(a, &known, from, to, &doubt, (float *)job->y + start);
+	if (!a->direct && i64_any(doubt)) /* threads may mark different parts of a row at once */
+		__atomic_store_n(&job->slow[index], NORM_JOB_DOUBTFUL, __ATOMIC_RELAXED);
 }
 
 #endif

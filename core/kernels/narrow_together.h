@@ -69,12 +69,12 @@ INLINE void together_claim(const struct narrow *a, const struct together *t, con
 }
 
 /* y_i = g_i (x_i − μ) / r + b_i */
-INLINE void together_forward(const struct narrow *a, const struct together *t, float *y)
+INLINE void together_forward(const struct narrow *a, const struct together *t, size_t from, size_t to, float *y)
 {
 	const struct together known = *t; /* stores to the outputs do not change it */
 	bool gained = narrow_has(&a->gain), biased = a->layer && narrow_has(&a->bias);
 
-	ROW_BLOCKS(a->n, {
+	COLUMN_BLOCKS(from, to, {
 		f64x16 v[TOGETHER];
 
 		/* every load before any store: a store may share the low bits of a later load's address, and would hold it up */
@@ -98,7 +98,8 @@ INLINE void together_forward(const struct narrow *a, const struct together *t, f
 /*
  * With a = dy/r: dx_i = g_i a_i − (c_i k/r + ū/r), dgain_i += a_i c_i, dbias_i += dy_i. `fresh`: the sums begin with these rows.
  */
-INLINE void together_backward(const struct narrow *a, const struct together *t, struct narrow_gradients to, bool fresh)
+INLINE void together_backward(const struct narrow *a, const struct together *t, size_t from, size_t to, struct narrow_gradients g,
+                              bool fresh)
 {
 	const struct together known = *t;
 	double slope[TOGETHER] = {0}, offset[TOGETHER] = {0};
@@ -107,45 +108,45 @@ INLINE void together_backward(const struct narrow *a, const struct together *t, 
 		slope[r] = known.row[r].k * known.row[r].inverse;
 		offset[r] = known.row[r].mean_u * known.row[r].inverse;
 	}
-	ROW_BLOCKS(a->n, {
+	COLUMN_BLOCKS(from, to, {
 		f64x16 c[TOGETHER], over[TOGETHER], zero = f64_set(0);
 
 		together_centre(a, &known, i, count, c);
 		EACH_ROW(known.rows, over[r] = f64_load_f32(known.row[r].u + i, count));
-		if (to.dbias) {
+		if (g.dbias) {
 			struct pair16 sum = {zero, zero};
 
 			if (!fresh)
-				sum = (struct pair16){f64_load(to.dbias + i, count), f64_load(to.dbias + to.apart + i, count)};
+				sum = (struct pair16){f64_load(g.dbias + i, count), f64_load(g.dbias + g.apart + i, count)};
 			EACH_ROW(known.rows, narrow_gather(&sum, over[r]));
-			f64_store(to.dbias + i, sum.high, count);
-			f64_store(to.dbias + to.apart + i, sum.low, count);
+			f64_store(g.dbias + i, sum.high, count);
+			f64_store(g.dbias + g.apart + i, sum.low, count);
 		}
 		EACH_ROW(known.rows, over[r] = f64_mul(over[r], f64_set(known.row[r].inverse)));
-		if (to.dgain) {
-			f64x16 sum = fresh ? zero : f64_load(to.dgain + i, count);
+		if (g.dgain) {
+			f64x16 sum = fresh ? zero : f64_load(g.dgain + i, count);
 
 			EACH_ROW(known.rows, sum = f64_add(sum, f64_mul(over[r], c[r])));
-			f64_store(to.dgain + i, sum, count);
+			f64_store(g.dgain + i, sum, count);
 		}
-		if (to.dx) {
-			together_claim(a, &known, to.dx, i);
+		if (g.dx) {
+			together_claim(a, &known, g.dx, i);
 			if (narrow_has(&a->gain)) {
-				f64x16 g = narrow_param(&a->gain, known.param + i, count);
+				f64x16 gain = narrow_param(&a->gain, known.param + i, count);
 
-				EACH_ROW(known.rows, over[r] = f64_mul(over[r], g));
+				EACH_ROW(known.rows, over[r] = f64_mul(over[r], gain));
 			}
 			EACH_ROW(known.rows, c[r] = f64_mul(c[r], f64_set(slope[r])));
 			if (a->layer)
 				EACH_ROW(known.rows, c[r] = f64_add(c[r], f64_set(offset[r])));
 			EACH_ROW(known.rows, over[r] = f64_sub(over[r], c[r]));
-			together_store(a, &known, to.dx + i, over, count);
+			together_store(a, &known, g.dx + i, over, count);
 		}
 	});
 }
 
-/* Every output of the rows from `start` on. */
-INLINE void together_outputs(const struct narrow *a, struct together *t, size_t start)
+/* Every output of the columns [from, to) of the rows from `start` on. */
+INLINE void together_outputs(const struct narrow *a, struct together *t, size_t start, size_t from, size_t to)
 {
 	const struct norm_job *job = a->job;
 	size_t at = start * a->n;
@@ -157,25 +158,24 @@ INLINE void together_outputs(const struct narrow *a, struct together *t, size_t 
 		t->shifted |= t->row[r].shifted;
 	if (job->xhat)
 		for (unsigned r = 0; r < t->rows; r++)
-			narrow_xhat_columns(a, &t->row[r], 0, a->n, &certain, (float *)job->xhat + at + r * a->n);
+			narrow_xhat_columns(a, &t->row[r], from, to, &certain, (float *)job->xhat + at + r * a->n);
 	if (a->projects) {
 		size_t period = job->period, params = period * a->n, block = start / (NORM_JOB_BLOCK * period) * params;
 
-		together_backward(a, t, (struct narrow_gradients){
+		together_backward(a, t, from, to, (struct narrow_gradients){
 			.dx = job->projected ? (float *)job->projected + at : NULL,
 			.dgain = job->dgain ? job->dgain + block + t->param : NULL,
 			.dbias = job->dbias ? job->dbias + 2 * block + t->param : NULL,
 			.apart = params,
 		}, start % (NORM_JOB_BLOCK * period) < period);
 	}
-	bool single = true;
-	for (unsigned r = 0; r < t->rows; r++)
-		if (t->row[r].single)
-			t->row[r].least = narrow_single(a, &t->row[r], 0, a->n);
-		else
-			single = false;
-	if (job->y && !single)
-		together_forward(a, t, (float *)job->y + at);
+	if (!job->y)
+		return;
+	if (a->layer)
+		together_forward(a, t, from, to, (float *)job->y + at);
+	else
+		for (unsigned r = 0; r < t->rows; r++)
+			narrow_y(a, &t->row[r], from, to, &certain, (float *)job->y + at + r * a->n);
 }
 
 #endif

@@ -14,9 +14,6 @@
 #include "rounding.h"
 #include "simd.h"
 
-/* Sums are taken over at most this many features in lanes, then compensated. */
-enum { NARROW_CHUNK = 4096 };
-
 /* Rows of a group at most; elements of one, which stay in the second cache; columns that are done at a time. */
 enum { NARROW_ROWS = 16, NARROW_ELEMENTS = 65536, NARROW_COLUMNS = 512 };
 
@@ -49,20 +46,22 @@ INLINE f64x16 narrow_u_difference(const struct narrow *a, const struct narrow_ro
 	return a->layer ? f64_zero_beyond(f64_sub(u, u0), count) : u;
 }
 
-/* Sums over a row, d = x − K and v = u − u_0. */
+/* Sums over a row or a part of it, d = x − K and v = u − u_0. */
 struct narrow_sums {
 	struct narrow_sum d, square, v, cross;
 };
 
-INLINE void narrow_gather_sums(const struct narrow *a, const struct narrow_row *row, bool shifted, f64x16 u0,
-                               struct narrow_sums *sums)
+INLINE void narrow_take(const struct narrow *a, const struct narrow_row *row, bool shifted, size_t from, size_t to,
+                        struct narrow_sums *sums)
 {
-	*sums = (struct narrow_sums){{0, 0}, {0, 0}, {0, 0}, {0, 0}};
-	for (size_t from = 0; from < a->n; from += NARROW_CHUNK) {
-		size_t to = a->n - from < NARROW_CHUNK ? a->n : from + NARROW_CHUNK;
-		f64x16 zero = f64_set(0), d[2] = {zero, zero}, square[2] = {zero, zero}, v[2] = {zero, zero}, cross[2] = {zero, zero};
+	f64x16 u0 = f64_set(a->projects && a->layer ? narrow_first_u(a, row) : 0), zero = f64_set(0);
 
-		BANKED_BLOCKS(from, to, {
+	*sums = (struct narrow_sums){{0, 0}, {0, 0}, {0, 0}, {0, 0}};
+	for (size_t end; from < to; from = end) {
+		f64x16 d[2] = {zero, zero}, square[2] = {zero, zero}, v[2] = {zero, zero}, cross[2] = {zero, zero};
+
+		end = to - from < NARROW_CHUNK ? to : from + NARROW_CHUNK;
+		BANKED_BLOCKS(from, end, {
 			f64x16 c = narrow_difference(a, row, shifted, i, count);
 
 			if (a->layer || a->projects)
@@ -93,6 +92,33 @@ INLINE void narrow_gather_sums(const struct narrow *a, const struct narrow_row *
 	}
 }
 
+/* The sums of one part. */
+INLINE struct narrow_sums narrow_part(const struct narrow *a, const struct narrow_row *row, size_t part)
+{
+	size_t from = part * NORM_JOB_PART, to = norm_job_part_end(a->n, part);
+	struct narrow_sums sums;
+
+	if (a->layer && row->mean != 0)
+		narrow_take(a, row, true, from, to, &sums);
+	else
+		narrow_take(a, row, false, from, to, &sums);
+	return sums;
+}
+
+INLINE void narrow_merge_one(struct narrow_sum *total, struct narrow_sum part)
+{
+	narrow_add(total, part.high);
+	total->low += part.low;
+}
+
+INLINE void narrow_merge(struct narrow_sums *total, const struct narrow_sums *part)
+{
+	narrow_merge_one(&total->d, part->d);
+	narrow_merge_one(&total->square, part->square);
+	narrow_merge_one(&total->v, part->v);
+	narrow_merge_one(&total->cross, part->cross);
+}
+
 INLINE double narrow_total(struct narrow_sum sum)
 {
 	return sum.high + sum.low;
@@ -111,30 +137,26 @@ INLINE bool row_is_round(double r)
 	return ((bits + 64) & 0xffffff) <= 128;
 }
 
-/* First stage: the sums, and all that follows from them. */
-INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
+/* All that follows from the sums, but where too much of m is cancelled: then K is set, and the sums are wanted again: false. */
+INLINE bool narrow_settle(const struct narrow *a, struct narrow_row *row, const struct narrow_sums *sums)
 {
 	const struct nc_norm_spec *spec = a->job->spec;
-	double n = (double)a->n, first_u = a->projects && a->layer ? narrow_first_u(a, row) : 0, delta = 0, m;
-	f64x16 u0 = f64_set(first_u);
-	struct narrow_sums sums;
+	double n = (double)a->n, delta = 0, m = narrow_total(sums->square) / n;
 
-	narrow_gather_sums(a, row, false, u0, &sums);
-	m = narrow_total(sums.square) / n;
 	if (a->layer) {
-		delta = narrow_total(sums.d) / n;
+		delta = narrow_total(sums->d) / n;
 		m -= delta * delta;
-		if (delta * delta > 4 * m) { /* too much of m is cancelled */
+		if (delta * delta > 4 * m && row->mean == 0 && (float)delta != 0) {
 			row->mean = (double)(float)delta;
-			narrow_gather_sums(a, row, true, u0, &sums);
-			delta = narrow_total(sums.d) / n;
-			m = narrow_total(sums.square) / n - delta * delta;
+			return false;
 		}
-		row->mean_u = first_u + narrow_total(sums.v) / n;
 	}
+	row->settled = true;
+	if (a->projects && a->layer)
+		row->mean_u = narrow_first_u(a, row) + narrow_total(sums->v) / n;
 
 	/* Σ (u − ū) c = Σ v d − δ Σ v */
-	double square = narrow_total(sums.square), cross = narrow_total(sums.cross) - delta * narrow_total(sums.v);
+	double square = narrow_total(sums->square), cross = narrow_total(sums->cross) - delta * narrow_total(sums->v);
 	double root = sqrt(spec->placement == NC_INSIDE_SQRT ? m + spec->epsilon : m), r = root;
 	bool curved = m != 0;
 
@@ -158,6 +180,7 @@ INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row)
 	/* Unrounded sums that are equal leave a rest of m; whether they are is for wide arithmetic to say. */
 	if (a->layer && !a->direct && row->sum && spec->epsilon == 0)
 		row->good = row->good && m > 0x1p-80 * row->mean * row->mean;
+	return true;
 }
 
 INLINE struct narrow_row narrow_begin(const struct narrow *a, size_t index, size_t group, size_t end)
@@ -174,36 +197,62 @@ INLINE struct narrow_row narrow_begin(const struct narrow *a, size_t index, size
 		.ahead = x ? (const void *)(x + soon * a->n) : sum,
 		.ahead_u = u ? u + soon * a->n : NULL,
 		.param = index % job->period * a->n,
-		.least = f32_set((float)INFINITY),
 	};
 }
 
-/* The first stage of a row; a row that has no outputs here is marked. */
-INLINE struct narrow_row narrow_start(const struct narrow *a, size_t index, size_t group, size_t end)
+/* What a settled row leaves beside its outputs; a row that has none here is marked. */
+INLINE void narrow_note(const struct narrow *a, struct narrow_row *row, size_t index)
 {
-	struct narrow_row row = narrow_begin(a, index, group, end);
 	unsigned char *slow = &a->job->slow[index];
 
-	narrow_centred(a, &row);
-	if (!row.good)
+	if (!row->good)
 		*slow = NORM_JOB_LEFT;
-	row.good = *slow != NORM_JOB_LEFT;
-	if (row.good)
-		narrow_stats(a->job, &row, index);
-	if (a->job->y && narrow_single_fits(a, &row))
-		row.single = (float *)a->job->y + index * a->n;
-	return row;
+	row->good = *slow != NORM_JOB_LEFT;
+	if (row->good)
+		narrow_stats(a->job, row, index);
+	if (row->good && row->doubtful)
+		*slow = NORM_JOB_DOUBTFUL;
 }
 
-/* What is known of a row when all its columns are done. */
-INLINE void narrow_end(const struct narrow *a, const struct narrow_row *row, size_t index)
+/* The first stage of a row; where only the sums of a part are wanted, they are put where norm_job.h says. */
+INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row, size_t index)
 {
-	i64x16 doubt = i64_set(0);
+	size_t parts = norm_job_parts(a->n), first = a->part, end = a->stage == NORM_SUMS ? first + 1 : parts;
 
-	if (row->single && narrow_single_fails(a, row))
-		narrow_forward(a, row, 0, a->n, &doubt, row->single);
-	if (row->doubtful)
-		a->job->slow[index] = NORM_JOB_DOUBTFUL;
+	while (!row->settled) {
+		struct narrow_sums all;
+
+		for (size_t i = first; i < end; i++) {
+			struct narrow_sums part = narrow_part(a, row, i);
+
+			if (i == first)
+				all = part;
+			else
+				narrow_merge(&all, &part);
+		}
+		if (a->stage == NORM_SUMS) {
+			((struct narrow_sums *)a->job->sums)[index * parts + first] = all;
+			return;
+		}
+		narrow_settle(a, row, &all);
+	}
+}
+
+/* A row whose outputs are next if it is good; one that has none here is marked. */
+INLINE struct narrow_row narrow_start(const struct narrow *a, size_t index, size_t group, size_t end)
+{
+	struct narrow_row row;
+
+	if (a->stage == NORM_ROWS)
+		row = narrow_begin(a, index, group, end);
+	else
+		row = ((const struct narrow_row *)a->job->known)[index];
+	narrow_centred(a, &row, index);
+	if (a->stage == NORM_ROWS)
+		narrow_note(a, &row, index);
+	if (a->stage == NORM_SUMS)
+		row.good = false;
+	return row;
 }
 
 /* Forward: the outputs of a row while what was read of it is in the nearest cache. */
@@ -214,8 +263,7 @@ INLINE void narrow_one_by_one(const struct narrow *a, size_t first, size_t end)
 
 		if (!row.good)
 			continue;
-		narrow_columns(a, &row, index, 0, a->n);
-		narrow_end(a, &row, index);
+		narrow_columns(a, &row, index, a->from, a->to);
 	}
 }
 
@@ -233,18 +281,14 @@ INLINE void narrow_together(const struct narrow *a, size_t first, size_t end)
 		}
 		if (good == TOGETHER && a->job->period == 1) {
 			t.rows = TOGETHER;
-			together_outputs(a, &t, start);
-			for (unsigned i = 0; i < count; i++)
-				narrow_end(a, &t.row[i], start + i);
+			together_outputs(a, &t, start, a->from, a->to);
 			continue;
 		}
 		for (unsigned i = 0; i < count; i++) {
 			struct together alone = {.rows = 1, .row[0] = t.row[i]};
 
-			if (!t.row[i].good)
-				continue;
-			together_outputs(a, &alone, start + i);
-			narrow_end(a, &alone.row[0], start + i);
+			if (t.row[i].good)
+				together_outputs(a, &alone, start + i, a->from, a->to);
 		}
 	}
 }
@@ -263,14 +307,11 @@ INLINE void narrow_grouped(const struct narrow *a, size_t first, size_t end)
 
 		for (size_t i = 0; i < count; i++)
 			rows[i] = narrow_start(a, start + i, group, end);
-		for (size_t from = 0; from < a->n; from += NARROW_COLUMNS)
+		for (size_t from = a->from; from < a->to; from += NARROW_COLUMNS)
 			for (size_t i = 0; i < count; i++)
 				if (rows[i].good)
 					narrow_columns(a, &rows[i], start + i, from,
-					               a->n - from < NARROW_COLUMNS ? a->n : from + NARROW_COLUMNS);
-		for (size_t i = 0; i < count; i++)
-			if (rows[i].good)
-				narrow_end(a, &rows[i], start + i);
+					               a->to - from < NARROW_COLUMNS ? a->to : from + NARROW_COLUMNS);
 	}
 }
 
@@ -335,17 +376,55 @@ INLINE struct narrow narrow_of(const struct norm_job *job)
 		.xhat = rounding_to(spec->xhat_dtype),
 		.stream = job->stream && narrow_lines(job->y, job->features) && narrow_lines(job->projected, job->features),
 		.n = job->features,
+		.to = job->features,
 	};
 }
 
-static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
+/* NORM_SETTLE of one row, whose parts' sums are `sums` once it is known at all; whether they are wanted. */
+INLINE bool narrow_settle_parts(const struct narrow *a, struct narrow_row *row, const struct narrow_sums *sums, size_t index)
+{
+	struct narrow_sums all;
+
+	if (row->settled)
+		return false;
+	if (!row->x && !row->sum) {
+		*row = narrow_begin(a, index, 1, index + 1);
+		return true;
+	}
+	all = sums[0];
+	for (size_t i = 1; i < norm_job_parts(a->n); i++)
+		narrow_merge(&all, &sums[i]);
+	if (!narrow_settle(a, row, &all))
+		return true;
+	narrow_note(a, row, index);
+	return false;
+}
+
+_Static_assert(sizeof(struct narrow_row) <= NORM_JOB_KNOWN_BYTES && sizeof(struct narrow_sums) <= NORM_JOB_SUMS_BYTES, "norm_job.h");
+
+static int norm_narrow(const struct norm_job *job, struct norm_task task)
 {
 	struct narrow a = narrow_of(job);
+	bool wanted = false;
 
-	if (first >= end)
-		return;
+	if (task.stage == NORM_SETTLE) {
+		struct narrow_row *rows = job->known;
+		const struct narrow_sums *sums = job->sums;
+
+		for (size_t i = task.first; i < task.end; i++)
+			wanted |= narrow_settle_parts(&a, &rows[i], &sums[i * norm_job_parts(a.n)], i);
+		return wanted;
+	}
+	if (task.stage != NORM_ROWS) {
+		a.stage = task.stage;
+		a.part = task.part;
+		a.from = task.part * NORM_JOB_PART;
+		a.to = norm_job_part_end(a.n, task.part);
+	}
+	if (task.first >= task.end)
+		return 0;
 #if WIDTH <= 2
-	narrow_rows(a, first, end);
+	narrow_rows(a, task.first, task.end);
 #else
 #define NARROW_ROW(suffix) \
 	{ \
@@ -353,10 +432,11 @@ static void norm_narrow(const struct norm_job *job, size_t first, size_t end)
 	}
 	static void (*const variants[2][2][2])(const struct narrow *, size_t, size_t) = {
 		{NARROW_ROW(rms), NARROW_ROW(rms_vjp)}, {NARROW_ROW(layer), NARROW_ROW(layer_vjp)}};
-	variants[a.layer][a.projects][a.direct](&a, first, end);
+	variants[a.layer][a.projects][a.direct](&a, task.first, task.end);
 #endif
 	if (a.stream)
 		stream_end();
+	return 0;
 }
 
 #endif

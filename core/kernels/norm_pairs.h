@@ -1,40 +1,17 @@
 /*
  * Norms of float64 rows in pairs of float64 (pairs.h): about 106 bits, rounded once at the end.
  *
- * Stages of a row, a pass each: the range and the sums; where they are needed the sums about μ; the outputs. A row whose
+ * Passes over a row: the range and the sums; where they are needed the sums about μ; the outputs. A row whose
  * magnitudes leave the range in which pairs keep their bits is marked and left to wide arithmetic (norm_wide.h).
- *
- * Results that only products and one last addition follow are not renormalised: their low parts are within some units of
- * 2^-53 of the terms that S of the promise counts, so that what is dropped is below 2^-104·S.
  */
 #ifndef KERNELS_NORM_PAIRS_H
 #define KERNELS_NORM_PAIRS_H
 
-#include "core/norm_job.h"
-#include "pairs.h"
+#include "pairs_outputs.h"
 #include "params.h"
-#include "rounding.h"
-#include "simd.h"
 
 /* Sums gather their errors over at most this many features before they are carried on. */
 enum { PAIRS_CHUNK = 512 };
-
-/* What is constant over a run of rows. The first two are compile-time constants of each variant. */
-struct pairs {
-	bool layer, projects; /* LayerNorm; u is there */
-	const struct norm_job *job;
-	struct rounding xhat; /* used unless x̂ stays as it is */
-	size_t n;
-};
-
-struct pairs_row {
-	const double *x, *x_low, *u;      /* x_low: of an unrounded sum, or NULL */
-	const double *ahead, *ahead_u;    /* of the next row, where there is one */
-	size_t param;                     /* offset of this row's part of gain and bias */
-	struct pair mean, mean_u, m, r, inverse, k; /* k = Σ (u − ū) c / (n s r) */
-	struct pair root; /* s, or 0 where the term c_i c_j / (n s r²) is not there */
-	bool good;
-};
 
 /* A sum over a row: `part` over a chunk, `whole` over the chunks before it. */
 struct pairs_sum {
@@ -65,76 +42,6 @@ INLINE struct pair pairs_total(struct pairs_sum *sum)
 {
 	pairs_carry(sum);
 	return pair16_total(sum->whole);
-}
-
-INLINE struct pair16 pairs_plain(f64x16 v)
-{
-	return (struct pair16){v, f64_set(0)};
-}
-
-/* u_i, multiplied by the gain for a vjp. */
-INLINE struct pair16 pairs_u(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
-{
-	f64x16 u = f64_load(row->u + i, count);
-
-	if (!a->job->gained || !a->job->gain.values)
-		return pairs_plain(u);
-	return pair16_product(u, f64_load(a->job->gain.values + row->param + i, count));
-}
-
-INLINE struct pair16 pairs_x(const struct pairs_row *row, size_t i, unsigned count)
-{
-	return (struct pair16){f64_load(row->x + i, count), row->x_low ? f64_load(row->x_low + i, count) : f64_set(0)};
-}
-
-/* c_i = x_i − μ, zero beyond count, x_i for RMSNorm; its parts may overlap. */
-INLINE struct pair16 pairs_offset(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
-{
-	struct pair16 c = pairs_x(row, i, count), s;
-
-	if (!a->layer)
-		return c;
-	s = pair16_sum(c.high, f64_set(-row->mean.high));
-	s.low = f64_add(s.low, row->x_low ? f64_sub(c.low, f64_set(row->mean.low)) : f64_set(-row->mean.low));
-	return (struct pair16){f64_zero_beyond(s.high, count), f64_zero_beyond(s.low, count)};
-}
-
-/* The same as a pair: where c is small beside μ, what the product of two low parts would add counts. */
-INLINE struct pair16 pairs_centre(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
-{
-	struct pair16 c = pairs_offset(a, row, i, count);
-
-	return a->layer ? pair16_renormal(c.high, c.low) : c;
-}
-
-/* a·b, the parts of the product overlapping; `low` is false where a has none. */
-INLINE struct pair16 pairs_times(struct pair16 a, bool low, f64x16 b)
-{
-	struct pair16 p = pair16_product(a.high, b);
-
-	if (low)
-		p.low = f64_add(p.low, f64_mul(a.low, b));
-	return p;
-}
-
-INLINE struct pair16 pairs_times_pair(struct pair16 a, bool low, struct pair b)
-{
-	struct pair16 p = pair16_product(a.high, f64_set(b.high));
-	f64x16 cross = f64_mul(a.high, f64_set(b.low));
-
-	if (low)
-		cross = f64_add(cross, f64_mul(a.low, f64_set(b.high)));
-	p.low = f64_add(p.low, cross);
-	return p;
-}
-
-/* a − b, the parts of the difference overlapping. */
-INLINE struct pair16 pairs_minus(struct pair16 a, struct pair16 b)
-{
-	struct pair16 s = pair16_sum(a.high, f64_sub(f64_set(-0.0), b.high));
-
-	s.low = f64_add(s.low, f64_sub(a.low, b.low));
-	return s;
 }
 
 /* c², low parts of any size counted. */
@@ -168,53 +75,89 @@ INLINE bool pairs_in_range(const struct pairs_range *range)
 	return !i64_any(i64_or(over, under));
 }
 
-/* Sums over a row; those of LayerNorm's squares and products are about μ and ū, or not yet. */
+INLINE double pairs_most(const struct pairs_range *range)
+{
+	double most = 0, lanes[LANES];
+
+	f64_store(lanes, range->most, LANES);
+	for (int i = 0; i < LANES; i++)
+		most = lanes[i] > most ? lanes[i] : most;
+	return most;
+}
+
+/* Sums over a row or a part of it; those of LayerNorm's squares and products are about μ and ū, or not yet. */
 struct pairs_sums {
-	struct pairs_sum x, u, square, cross;
+	struct pair x, u, square, cross;
+	double most;   /* the largest magnitude, where that is asked for */
+	bool in_range;
 };
 
-/* First stage: the range of x and u, and their sums; of products for RMSNorm alone. */
-INLINE bool pairs_gather_sums(const struct pairs *a, const struct pairs_row *row, struct pairs_range *range, struct pairs_sums *sums)
+INLINE void pairs_merge(struct pairs_sums *sums, const struct pairs_sums *part)
 {
-	*range = (struct pairs_range){f64_set(0), f64_set(1)};
-	*sums = (struct pairs_sums){pairs_zero(), pairs_zero(), pairs_zero(), pairs_zero()};
-	ROW_BLOCKS(a->n, {
+	sums->x = pair_add(sums->x, part->x);
+	sums->u = pair_add(sums->u, part->u);
+	sums->square = pair_add(sums->square, part->square);
+	sums->cross = pair_add(sums->cross, part->cross);
+	sums->most = part->most > sums->most ? part->most : sums->most;
+	sums->in_range = sums->in_range && part->in_range;
+}
+
+/* First pass: the range of x and u, and their sums; of products for RMSNorm alone. */
+INLINE struct pairs_sums pairs_take(const struct pairs *a, const struct pairs_row *row, size_t from, size_t to)
+{
+	struct pairs_range range = {f64_set(0), f64_set(1)};
+	struct pairs_sum sum_x = pairs_zero(), sum_u = pairs_zero(), square = pairs_zero(), cross = pairs_zero();
+
+	COLUMN_BLOCKS(from, to, {
 		struct pair16 x = pairs_x(row, i, count);
 
-		pairs_see(range, x.high);
-		pairs_add(&sums->square, pairs_square(x, row->x_low), i);
+		pairs_see(&range, x.high);
+		pairs_add(&square, pairs_square(x, row->x_low), i);
 		if (a->layer)
-			pairs_add(&sums->x, x, i);
+			pairs_add(&sum_x, x, i);
 		if (a->projects) {
 			struct pair16 u = pairs_u(a, row, i, count);
 
-			pairs_see(range, f64_load(row->u + i, count));
+			pairs_see(&range, f64_load(row->u + i, count));
 			if (a->layer)
-				pairs_add(&sums->u, u, i);
+				pairs_add(&sum_u, u, i);
 			else
-				pairs_add(&sums->cross, row->x_low ? pair16_mul(u, x) : pairs_times(u, true, x.high), i);
+				pairs_add(&cross, row->x_low ? pair16_mul(u, x) : pairs_times(u, true, x.high), i);
 		}
 	});
-	return pairs_in_range(range);
+	return (struct pairs_sums){
+		.x = a->layer ? pairs_total(&sum_x) : (struct pair){0, 0},
+		.u = a->layer && a->projects ? pairs_total(&sum_u) : (struct pair){0, 0},
+		.square = pairs_total(&square),
+		.cross = a->projects && !a->layer ? pairs_total(&cross) : (struct pair){0, 0},
+		.most = a->layer && a->job->spec->epsilon == 0 ? pairs_most(&range) : 0,
+		.in_range = pairs_in_range(&range),
+	};
 }
 
-/* Sums about μ and ū of what is asked for. */
-INLINE void pairs_gather_centred(const struct pairs *a, const struct pairs_row *row, bool squares, bool products,
-                                 struct pairs_sums *sums)
+/* Second pass, LayerNorm's alone: sums about μ and ū of what is wanted. */
+INLINE struct pairs_sums pairs_take_centred(const struct pairs *a, const struct pairs_row *row, size_t from, size_t to)
 {
-	sums->cross = pairs_zero();
-	if (squares) {
-		sums->square = pairs_zero();
-		ROW_BLOCKS(a->n, { pairs_add(&sums->square, pairs_square(pairs_offset(a, row, i, count), true), i); });
-	}
-	if (products)
-		ROW_BLOCKS(a->n, {
+	struct pairs_sum square = pairs_zero(), cross = pairs_zero();
+
+	if (row->cancels)
+		COLUMN_BLOCKS(from, to, { pairs_add(&square, pairs_square(pairs_offset(a, row, i, count), true), i); });
+	if (a->projects)
+		COLUMN_BLOCKS(from, to, {
 			struct pair16 u = pairs_minus(pairs_u(a, row, i, count), pair16_set(row->mean_u)), c = pairs_centre(a, row, i, count);
 			struct pair16 p = pair16_product(u.high, c.high);
 
 			p.low = f64_add(p.low, f64_add(f64_mul(u.high, c.low), f64_mul(u.low, c.high)));
-			pairs_add(&sums->cross, p, i);
+			pairs_add(&cross, p, i);
 		});
+	return (struct pairs_sums){.square = pairs_total(&square), .cross = pairs_total(&cross), .in_range = true};
+}
+
+INLINE struct pairs_sums pairs_part(const struct pairs *a, const struct pairs_row *row, size_t part)
+{
+	size_t from = part * NORM_JOB_PART, to = norm_job_part_end(a->n, part);
+
+	return a->layer && row->centred ? pairs_take_centred(a, row, from, to) : pairs_take(a, row, from, to);
 }
 
 /* Whether √m <= ε. */
@@ -223,28 +166,48 @@ INLINE bool pairs_clamped(struct pair root, double epsilon)
 	return root.high < epsilon || (root.high == epsilon && root.low <= 0);
 }
 
-/*
- * Second stage: all that follows from the sums. m = Σ x²/n − μ² where that cancels one bit at most; else, and for the
- * products, the sums are taken anew about μ.
- */
-INLINE void pairs_moments(const struct pairs *a, struct pairs_row *row, struct pairs_sums *sums)
+/* Without an epsilon a row of equal values has no value: whether they are equal to the last bit is for wide arithmetic to say. */
+INLINE bool pairs_has_value(const struct pairs *a, struct pair m, double most)
+{
+	if (a->job->spec->epsilon == 0 && !(m.high > 0x1p-90 * NORM_JOB_LEAST))
+		return false;
+	return !(a->layer && a->job->spec->epsilon == 0) || m.high > 0x1p-90 * most * most;
+}
+
+/* μ, ū and m = Σ x²/n − μ²; false where that cancels more than one bit, or products are wanted: then sums are taken about μ. */
+INLINE bool pairs_moments(const struct pairs *a, struct pairs_row *row, const struct pairs_sums *sums)
+{
+	struct pair n = {(double)a->n, 0};
+
+	if (!row->centred || row->cancels)
+		row->m = pair_div(sums->square, n);
+	if (!a->layer || row->centred)
+		return true;
+	row->mean = pair_div(sums->x, n);
+	if (a->projects)
+		row->mean_u = pair_div(sums->u, n);
+	struct pair square = pair_mul(row->mean, row->mean), m = pair_add(row->m, pair_neg(square));
+	row->cancels = !(square.high <= m.high);
+	row->centred = true;
+	row->most = sums->most;
+	if (!row->cancels)
+		row->m = m;
+	return !row->cancels && !a->projects;
+}
+
+/* All that follows from the sums, unless others are wanted first: false. */
+INLINE bool pairs_settle(const struct pairs *a, struct pairs_row *row, const struct pairs_sums *sums)
 {
 	const struct nc_norm_spec *spec = a->job->spec;
 	struct pair n = {(double)a->n, 0}, epsilon = {spec->epsilon, 0}, root;
-	bool curved;
 
-	row->m = pair_div(pairs_total(&sums->square), n);
-	if (a->layer) {
-		row->mean = pair_div(pairs_total(&sums->x), n);
-		if (a->projects)
-			row->mean_u = pair_div(pairs_total(&sums->u), n);
-		struct pair square = pair_mul(row->mean, row->mean), m = pair_add(row->m, pair_neg(square));
-		bool cancels = !(square.high <= m.high);
-
-		pairs_gather_centred(a, row, cancels, a->projects, sums);
-		row->m = cancels ? pair_div(pairs_total(&sums->square), n) : m;
-	}
-	curved = row->m.high != 0;
+	row->good = sums->in_range;
+	if (row->good && !pairs_moments(a, row, sums))
+		return false;
+	row->settled = true;
+	if (!row->good)
+		return true;
+	bool curved = row->m.high != 0;
 	root = pair_sqrt(spec->placement == NC_INSIDE_SQRT ? pair_add(row->m, epsilon) : row->m);
 	row->r = root;
 	if (spec->placement == NC_OUTSIDE_SQRT)
@@ -255,205 +218,93 @@ INLINE void pairs_moments(const struct pairs *a, struct pairs_row *row, struct p
 	}
 	row->root = curved ? root : (struct pair){0, 0};
 	row->inverse = pair_div((struct pair){1, 0}, row->r);
-	row->k = (struct pair){0, 0};
-	if (a->projects) {
-		struct pair sum = pairs_total(&sums->cross);
-
-		if (curved)
-			row->k = pair_div(sum, pair_mul(n, pair_mul(root, row->r)));
-		row->good = isfinite(sum.high);
-	}
+	row->k = a->projects && curved ? pair_div(sums->cross, pair_mul(n, pair_mul(root, row->r))) : (struct pair){0, 0};
+	row->good = isfinite(row->m.high) && (!a->projects || isfinite(sums->cross.high)) && pairs_has_value(a, row->m, row->most);
+	return true;
 }
 
-/* x̂ as the gain multiplies it; its parts may overlap. */
-INLINE struct pair16 pairs_xhat(const struct pairs *a, const struct pairs_row *row, size_t i, unsigned count)
+INLINE struct pairs_row pairs_begin(const struct pairs *a, size_t index, size_t end)
 {
-	struct pair16 xhat = pairs_times_pair(pairs_offset(a, row, i, count), a->layer || row->x_low, row->inverse);
+	const struct norm_job *job = a->job;
+	size_t based = (index - job->base) * a->n;
+	const double *x = job->sum ? job->sum + based : (const double *)job->x + index * a->n;
+	bool more = index + 1 < end;
 
-	if (a->job->spec->xhat_dtype == NC_FLOAT64)
-		return xhat;
-	xhat = pair16_renormal(xhat.high, xhat.low);
-	return pairs_plain(f64_round(round_to_odd(xhat.high, xhat.low), a->xhat));
+	return (struct pairs_row){
+		.x = x,
+		.x_low = job->sum ? job->sum_low + based : NULL,
+		.u = a->projects ? (const double *)job->u + index * a->n : NULL,
+		.ahead = more ? x + a->n : NULL,
+		.param = index % job->period * a->n,
+	};
 }
 
-/* Fetches what the next row will read. */
-INLINE void pairs_fetch(const double *ahead, size_t i)
+/* The sums of a row and all that follows; where only those of a part are wanted, they are put where norm_job.h says. */
+INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row, size_t index)
 {
-	if (ahead) {
-		__builtin_prefetch(ahead + i, 0, 2);
-		__builtin_prefetch(ahead + i + LANES / 2, 0, 2);
-	}
-}
+	size_t parts = norm_job_parts(a->n), first = a->part, end = a->stage == NORM_SUMS ? first + 1 : parts;
 
-/* v, or where v is 0 a zero with the sign of `like`. */
-INLINE f64x16 pairs_signed(f64x16 v, f64x16 like)
-{
-	return f64_or(v, f64_and(f64_and(like, i64_set(INT64_MIN)), f64_equal(v, f64_set(0))));
-}
+	while (!row->settled) {
+		struct pairs_sums all;
 
-/* y_i = g_i x̂_i + b_i */
-INLINE void pairs_forward(const struct pairs *a, const struct pairs_row *row, double *y)
-{
-	const double *gain = a->job->gain.values, *bias = a->job->bias.values;
-	bool plain = a->job->spec->xhat_dtype == NC_FLOAT64;
+		for (size_t i = first; i < end; i++) {
+			struct pairs_sums part = pairs_part(a, row, i);
 
-	ROW_BLOCKS(a->n, {
-		struct pair16 v = plain ? pairs_offset(a, row, i, count) : pairs_xhat(a, row, i, count);
-		bool low = plain && (a->layer || row->x_low);
-
-		pairs_fetch(row->ahead, i);
-		if (gain)
-			v = pairs_times(v, low, f64_load(gain + row->param + i, count));
-		if (plain)
-			v = pairs_times_pair(v, low || gain, row->inverse);
-		if (bias) {
-			struct pair16 s = pair16_sum(v.high, f64_load(bias + row->param + i, count));
-
-			f64_store(y + i, f64_add(s.high, f64_add(s.low, v.low)), count);
-		} else {
-			f64_store(y + i, pairs_signed(f64_add(v.high, v.low), v.high), count);
+			if (i == first)
+				all = part;
+			else
+				pairs_merge(&all, &part);
 		}
-	});
+		if (a->stage == NORM_SUMS) {
+			((struct pairs_sums *)a->job->sums)[index * parts + first] = all;
+			return;
+		}
+		pairs_settle(a, row, &all);
+	}
 }
 
-/* (P u)_i = (u_i − ū − c_i k) / r, for a jvp times g_i. */
-INLINE void pairs_project(const struct pairs *a, const struct pairs_row *row, double *out, double *low)
-{
-	const double *gain = a->job->gained ? NULL : a->job->gain.values;
-
-	ROW_BLOCKS(a->n, {
-		struct pair16 u = pairs_u(a, row, i, count), c = pairs_centre(a, row, i, count);
-
-		if (a->layer)
-			u = pairs_minus(u, pair16_set(row->mean_u));
-		u = pairs_minus(u, pairs_times_pair(c, a->layer || row->x_low, row->k));
-		u = pairs_times_pair(u, true, row->inverse);
-		if (gain)
-			u = pairs_times(u, true, f64_load(gain + row->param + i, count));
-		u = pair16_renormal(u.high, u.low);
-		f64_store(out + i, u.high, count);
-		if (low)
-			f64_store(low + i, u.low, count);
-	});
-}
-
-/* sum += v, or = v; the low parts stand `apart` numbers behind. */
-INLINE void pairs_gather(double *sum, size_t apart, struct pair16 v, bool set, unsigned count)
-{
-	if (!set)
-		v = pair16_add((struct pair16){f64_load(sum, count), f64_load(sum + apart, count)}, v);
-	f64_store(sum, v.high, count);
-	f64_store(sum + apart, v.low, count);
-}
-
-/* dgain += dy ⊙ x̂, dbias += dy; set instead in the first row of a block. */
-INLINE void pairs_params(const struct pairs *a, const struct pairs_row *row, size_t sums, bool first)
+/* What a settled row leaves beside its outputs; a row that has none here is marked. */
+INLINE void pairs_note(const struct pairs *a, struct pairs_row *row, size_t index)
 {
 	const struct norm_job *job = a->job;
-	size_t apart = job->period * a->n;
 
-	ROW_BLOCKS(a->n, {
-		f64x16 u = f64_load(row->u + i, count);
-
-		if (job->dgain)
-			pairs_gather(job->dgain + sums + i, apart, pairs_times(pairs_xhat(a, row, i, count), true, u), first, count);
-		if (job->dbias)
-			pairs_gather(job->dbias + sums + i, apart, pairs_plain(u), first, count);
-	});
-}
-
-/* Third stage: every output of one row. */
-INLINE void pairs_outputs(const struct pairs *a, const struct pairs_row *row, size_t index)
-{
-	const struct norm_job *job = a->job;
-	size_t start = index * a->n, rows = NORM_JOB_BLOCK * job->period;
-	size_t sums = (index / rows * 2 * job->period + index % job->period) * a->n;
-
+	if (!row->good)
+		job->slow[index] = NORM_JOB_LEFT;
+	row->good = job->slow[index] != NORM_JOB_LEFT;
+	if (!row->good)
+		return;
 	if (job->divisor)
 		((double *)job->divisor)[index] = row->r.high;
 	if (job->mean)
 		((double *)job->mean)[index] = row->mean.high;
 	if (job->variance)
 		((double *)job->variance)[index] = row->m.high;
-	if (job->xhat)
-		ROW_BLOCKS(a->n, {
-			struct pair16 xhat = pairs_xhat(a, row, i, count);
-			f64x16 like = pairs_offset(a, row, i, count).high;
-
-			f64_store((double *)job->xhat + start + i, pairs_signed(f64_add(xhat.high, xhat.low), like), count);
-		});
-	if (a->projects) {
-		size_t based = (index - job->base) * a->n;
-
-		if (job->vjp)
-			pairs_project(a, row, job->vjp + based, job->vjp_low + based);
-		else if (job->projected)
-			pairs_project(a, row, (double *)job->projected + start, NULL);
-		if (job->dgain || job->dbias)
-			pairs_params(a, row, sums, index % rows < job->period);
-	}
-	if (job->y)
-		pairs_forward(a, row, (double *)job->y + start);
 }
 
-INLINE struct pairs_row pairs_begin(const struct pairs *a, size_t index)
+/* A row whose outputs are next if it is good. */
+INLINE struct pairs_row pairs_start(const struct pairs *a, size_t index, size_t end)
 {
-	const struct norm_job *job = a->job;
-	size_t based = (index - job->base) * a->n;
+	struct pairs_row row;
 
-	return (struct pairs_row){
-		.x = job->sum ? job->sum + based : (const double *)job->x + index * a->n,
-		.x_low = job->sum ? job->sum_low + based : NULL,
-		.u = a->projects ? (const double *)job->u + index * a->n : NULL,
-		.param = index % job->period * a->n,
-		.good = true,
-	};
-}
-
-/* The first two stages; false: not for pairs. */
-INLINE bool pairs_start(const struct pairs *a, struct pairs_row *row)
-{
-	struct pairs_range range;
-	struct pairs_sums sums;
-
-	if (!pairs_gather_sums(a, row, &range, &sums))
-		return false;
-	pairs_moments(a, row, &sums);
-	/*
-	 * Without an epsilon a row of equal values has no value: whether they are equal to the last bit is for wide
-	 * arithmetic to say.
-	 */
-	if (a->job->spec->epsilon == 0 && !(row->m.high > 0x1p-90 * NORM_JOB_LEAST))
-		return false;
-	if (a->layer && a->job->spec->epsilon == 0) {
-		double most = 0, lanes[LANES];
-
-		f64_store(lanes, range.most, LANES);
-		for (int i = 0; i < LANES; i++)
-			most = lanes[i] > most ? lanes[i] : most;
-		if (!(row->m.high > 0x1p-90 * most * most))
-			return false;
-	}
-	return row->good && isfinite(row->m.high);
+	if (a->stage == NORM_ROWS)
+		row = pairs_begin(a, index, end);
+	else
+		row = ((const struct pairs_row *)a->job->known)[index];
+	pairs_centred(a, &row, index);
+	if (a->stage == NORM_ROWS)
+		pairs_note(a, &row, index);
+	if (a->stage == NORM_SUMS)
+		row.good = false;
+	return row;
 }
 
 INLINE void pairs_rows(struct pairs a, size_t first, size_t end)
 {
-	unsigned char *slow = a.job->slow;
-
 	for (size_t index = first; index < end; index++) {
-		struct pairs_row row = pairs_begin(&a, index);
+		struct pairs_row row = pairs_start(&a, index, end);
 
-		if (index + 1 < end) {
-			row.ahead = row.x + a.n;
-			row.ahead_u = row.u ? row.u + a.n : NULL;
-		}
-		if (slow[index] == NORM_JOB_LEFT)
-			continue;
-		if (pairs_start(&a, &row))
-			pairs_outputs(&a, &row, index);
-		else
-			slow[index] = NORM_JOB_LEFT;
+		if (row.good)
+			pairs_outputs(&a, &row, index, a.from, a.to);
 	}
 }
 
@@ -474,6 +325,28 @@ PAIRS_VARIANT(layer, true, false)
 PAIRS_VARIANT(layer_vjp, true, true)
 #endif
 
+/* As narrow_settle_parts. */
+INLINE bool pairs_settle_parts(const struct pairs *a, struct pairs_row *row, const struct pairs_sums *sums, size_t index)
+{
+	struct pairs_sums all;
+
+	if (row->settled)
+		return false;
+	if (!row->x) {
+		*row = pairs_begin(a, index, index);
+		return true;
+	}
+	all = sums[0];
+	for (size_t i = 1; i < norm_job_parts(a->n); i++)
+		pairs_merge(&all, &sums[i]);
+	if (!pairs_settle(a, row, &all))
+		return true;
+	pairs_note(a, row, index);
+	return false;
+}
+
+_Static_assert(sizeof(struct pairs_row) <= NORM_JOB_KNOWN_BYTES && sizeof(struct pairs_sums) <= NORM_JOB_SUMS_BYTES, "norm_job.h");
+
 INLINE struct pairs pairs_of(const struct norm_job *job)
 {
 	return (struct pairs){
@@ -482,20 +355,37 @@ INLINE struct pairs pairs_of(const struct norm_job *job)
 		.job = job,
 		.xhat = rounding_to(job->spec->xhat_dtype),
 		.n = job->features,
+		.to = job->features,
 	};
 }
 
-static void norm_pairs(const struct norm_job *job, size_t first, size_t end)
+static int norm_pairs(const struct norm_job *job, struct norm_task task)
 {
 	struct pairs a = pairs_of(job);
+	bool wanted = false;
 
+	if (task.stage == NORM_SETTLE) {
+		struct pairs_row *rows = job->known;
+		const struct pairs_sums *sums = job->sums;
+
+		for (size_t i = task.first; i < task.end; i++)
+			wanted |= pairs_settle_parts(&a, &rows[i], &sums[i * norm_job_parts(a.n)], i);
+		return wanted;
+	}
+	if (task.stage != NORM_ROWS) {
+		a.stage = task.stage;
+		a.part = task.part;
+		a.from = task.part * NORM_JOB_PART;
+		a.to = norm_job_part_end(a.n, task.part);
+	}
 #if WIDTH > 2
 	static void (*const variants[2][2])(const struct pairs *, size_t, size_t) = {
 		{pairs_rms, pairs_rms_vjp}, {pairs_layer, pairs_layer_vjp}};
-	variants[a.layer][a.projects](&a, first, end);
+	variants[a.layer][a.projects](&a, task.first, task.end);
 #else
-	pairs_rows(a, first, end);
+	pairs_rows(a, task.first, task.end);
 #endif
+	return 0;
 }
 
 #endif

@@ -20,10 +20,12 @@ INLINE f64x16 residual_load(enum nc_dtype dtype, const void *p, size_t i, unsign
 /* high + low rounded once. */
 INLINE void residual_store(enum nc_dtype dtype, struct rounding to, void *p, size_t i, struct pair16 v, unsigned count)
 {
+	f64x16 odd = round_to_odd(v.high, v.low);
+
 	if (dtype == NC_FLOAT64)
 		f64_store((double *)p + i, v.high, count);
 	else
-		f64_store_f32((float *)p + i, f64_round(round_to_odd(v.high, v.low), to), count);
+		f64_store_f32((float *)p + i, dtype == NC_FLOAT32 ? odd : f64_round(odd, to), count);
 }
 
 /* v, or where v is 0 the sign of zero that IEEE arithmetic gives. */
@@ -92,6 +94,22 @@ INLINE int residual_plain(enum nc_dtype dtype, const void *a, const void *b, siz
 	return not_finite(z, n);
 }
 
+/* The same of float32 in float64, exact or rounded there: rounded again, to float32, it is as if rounded once. */
+INLINE int residual_plain_wide(const float *a, const float *b, size_t n, float *out, double *high)
+{
+	f64x16 nothing = f64_set(0);
+
+	ROW_BLOCKS(n, {
+		f64x16 v = f64_add(f64_load_f32(a + i, count), f64_load_f32(b + i, count));
+
+		nothing = f64_add(nothing, f64_sub(v, v)); /* NaN where v is not finite */
+		if (out)
+			f64_store_f32(out + i, v, count);
+		f64_store(high + i, v, count);
+	});
+	return i64_any(i64_not(f64_equal(nothing, f64_set(0))));
+}
+
 /*
  * One row of n: out = s·a + u·b rounded to dtype (b NULL: s·a), and unrounded in `high` and `low`. out, high, low may
  * each be NULL; high without low is the sum rounded to float64.
@@ -105,8 +123,12 @@ static int residual_sum(enum nc_dtype dtype, double s, const void *a, double u, 
 	}
 	if (s == 1 && u == 1 && b && !high && (dtype == NC_FLOAT64 || dtype == NC_FLOAT32))
 		return residual_plain(dtype, a, b, n, out);
+	if (s == 1 && u == 1 && b && !low && dtype == NC_FLOAT32)
+		return residual_plain_wide(a, b, n, out, high);
 	if (dtype == NC_FLOAT64)
 		return residual_general(NC_FLOAT64, s, a, u, b, n, out, high, low);
+	if (dtype == NC_FLOAT32)
+		return residual_general(NC_FLOAT32, s, a, u, b, n, out, high, low);
 	return residual_general(dtype, s, a, u, b, n, out, high, low);
 }
 

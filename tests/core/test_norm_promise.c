@@ -46,7 +46,8 @@ static size_t failures(enum campaign campaign)
 	return failed;
 }
 
-static void run(enum campaign campaign, uint64_t seed, size_t elements)
+/* features: 0 for short rows of any length. */
+static void run(enum campaign campaign, uint64_t seed, size_t elements, int features)
 {
 	struct nc_arena *arena = nc_arena_create((size_t)1 << 30);
 	struct random random = {seed};
@@ -54,7 +55,8 @@ static void run(enum campaign campaign, uint64_t seed, size_t elements)
 
 	for (size_t i = 0; done < elements; i++) {
 		struct case_options options = {.elements = i % 16 ? 200 : 3000, .random = campaign == RANDOM,
-		                               .extreme = campaign == EXTREME, .jacobian = i % 4 == 1, .dtype = -1};
+		                               .extreme = campaign == EXTREME, .jacobian = i % 4 == 1 && !features, .dtype = -1,
+		                               .features = features, .rows = features ? 1 : 0};
 
 		if (i % 5 == 4) {
 			struct residual_case c;
@@ -95,7 +97,7 @@ START_TEST(random_values)
 {
 	size_t plain = 0, misrounded = 0;
 
-	run(RANDOM, 1, wanted_elements());
+	run(RANDOM, 1, wanted_elements(), 0);
 	ck_assert_uint_eq(failures(RANDOM), 0);
 	for (int dtype = 0; dtype < NC_DTYPE_COUNT; dtype++)
 		for (int output = 0; output < REFERENCE_OUTPUTS && dtype != NC_FLOAT64; output++) {
@@ -108,16 +110,25 @@ END_TEST
 
 START_TEST(structured_values)
 {
-	run(STRUCTURED, 2, wanted_elements() / 4);
+	run(STRUCTURED, 2, wanted_elements() / 4, 0);
 	ck_assert_uint_eq(failures(STRUCTURED), 0);
 }
 END_TEST
 
 START_TEST(extreme_values)
 {
-	run(EXTREME, 3, wanted_elements() / 4);
+	run(EXTREME, 3, wanted_elements() / 4, 0);
 	ck_assert_uint_eq(failures(EXTREME), 0);
 }
 END_TEST
 
-TEST_MAIN(random_values, structured_values, extreme_values)
+/* Rows that are cut by their columns. */
+START_TEST(long_rows)
+{
+	run(STRUCTURED, 4, 10 * wanted_elements(), 33000);
+	run(EXTREME, 5, 5 * wanted_elements(), 66000);
+	ck_assert_uint_eq(failures(STRUCTURED) + failures(EXTREME), 0);
+}
+END_TEST
+
+TEST_MAIN(random_values, structured_values, extreme_values, long_rows)

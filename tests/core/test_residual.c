@@ -71,6 +71,30 @@ static bool agree(enum nc_dtype dtype, double a, double b, double terms)
 }
 
 /* With s = 1 and update = 0 the fused norm is nc_norm, though each goes its own way to it. */
+/* A long row is cut, at places that change nothing. */
+START_TEST(long_rows_are_their_elements)
+{
+	enum { N = 100003 };
+	static float x[N], update[N], dy[N], y[N], dx[N], dupdate[N];
+	struct nc_pool *pool = nc_pool_create(3);
+	struct nc_residual_call call = {.dtype = NC_FLOAT32, .skip_scale = 1, .update_scale = 0.5, .rows = 1, .features = N,
+	                                .x = x, .update = update, .dy = dy, .y = y, .dx = dx, .dupdate = dupdate};
+
+	setup();
+	for (int i = 0; i < N; i++) {
+		x[i] = (float)(i * 7919 % 1000003) * 0x1p-10f;
+		update[i] = (float)(i % 4096) * 0x1p10f;
+		dy[i] = (float)(i - N / 2);
+	}
+	ck_assert_int_eq(nc_residual(&call, pool, arena), NC_OK);
+	for (int i = 0; i < N; i++) {
+		ck_assert_msg(y[i] == (float)((double)x[i] + 0.5 * (double)update[i]), "y %d", i);
+		ck_assert_msg(dx[i] == dy[i] && dupdate[i] == 0.5f * dy[i], "gradients %d", i);
+	}
+	nc_pool_destroy(pool);
+}
+END_TEST
+
 START_TEST(fused_norm_is_the_norm)
 {
 	struct random random = {21};
@@ -183,5 +207,5 @@ START_TEST(what_makes_no_sense_is_refused)
 }
 END_TEST
 
-TEST_MAIN(the_lesson, derivative_of_the_lesson, sum_rounded_or_not, fused_norm_is_the_norm, no_value,
+TEST_MAIN(the_lesson, derivative_of_the_lesson, sum_rounded_or_not, long_rows_are_their_elements, fused_norm_is_the_norm, no_value,
           what_makes_no_sense_is_refused)

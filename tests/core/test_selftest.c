@@ -77,17 +77,21 @@ static void off_softmax(double *s, size_t count)
 		s[19] = nextafter(s[19], 1);
 }
 
-static void off_norm(const struct norm_job *job, size_t first, size_t end)
+static int off_norm(const struct norm_job *job, struct norm_task task)
 {
-	kernels()->norm_narrow(job, first, end);
+	int wanted = kernels()->norm_narrow(job, task);
+
 	if (job->features > 19)
 		((float *)job->projected)[19] = nextafterf(((float *)job->projected)[19], 1);
+	return wanted;
 }
 
-static void off_norm_y(const struct norm_job *job, size_t first, size_t end)
+static int off_norm_y(const struct norm_job *job, struct norm_task task)
 {
-	kernels()->norm_pairs(job, first, end);
+	int wanted = kernels()->norm_pairs(job, task);
+
 	((double *)job->y)[0] = nextafter(((double *)job->y)[0], 1);
+	return wanted;
 }
 
 START_TEST(one_bit_is_found)

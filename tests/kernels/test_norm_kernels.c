@@ -3,6 +3,7 @@
  * byte read or written beside the arrays. NORM_KERNELS_SEED=n for another run; the seed is printed.
  */
 #include "core/kernels.h"
+#include "core/norm_wide.h"
 #include "tests/reference/norm_cases.h"
 #include "tests/support/paddock.h"
 #include "tests/support/suite.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARRAYS = 24, MOST_BYTES = 1 << 20 };
+enum { MOST_ARRAYS = 24, MOST_BYTES = 1 << 21 };
 
 /* One array of a call: where the call points to it, and what stands for it here. */
 struct array {
@@ -205,7 +206,8 @@ static void compare(enum nc_status (*run)(void *), void *c, struct array *arrays
 static size_t length(size_t i)
 {
 	static const size_t edges[] = {95,  96,  97,   127,  128,  129,  255,  256,  257,  511,  512,
-	                               513, 767, 1023, 1025, 2047, 2049, 4095, 4096, 4097, 4113, 8191, 8193};
+	                               513, 767, 1023, 1025, 2047, 2049, 4095, 4096, 4097, 4113, 8191, 8193,
+	                               32768, 32769, 40001};
 
 	return i < 70 ? i + 1 : i - 70 < sizeof(edges) / sizeof(*edges) ? edges[i - 70] : 0;
 }
@@ -263,9 +265,14 @@ START_TEST(threads_change_no_bit)
 
 	for (unsigned t = 0; t < 8; t++)
 		pools[t] = nc_pool_create(t + 1);
-	for (int trial = 0; trial < 24; trial++) {
+	for (int trial = 0; trial < 32; trial++) {
 		struct case_options options = {.elements = 60000, .dtype = trial % NC_DTYPE_COUNT, .features = trial % 3 ? 0 : 700,
 		                               .rows = trial % 2 ? 0 : 200 + trial};
+
+		if (trial >= 24) { /* cut by columns */
+			options.features = 70001;
+			options.rows = 1 + trial % 3;
+		}
 		struct norm_case c;
 		struct array arrays[MOST_ARRAYS];
 		size_t total;
@@ -369,6 +376,70 @@ static void plain_numbers(struct random *random, enum nc_dtype dtype, void *data
 	}
 }
 
+/* A long row, which alone is cut by its columns, gives the bits that it gives among so many that they are not. */
+START_TEST(cuts_change_no_bit)
+{
+	enum { ROWS = 272, FEATURES = 32790 };
+	setup();
+	struct random random = {seed + 5};
+	struct nc_pool *pool = nc_pool_create(3);
+	struct nc_arena *room = nc_arena_create((size_t)1 << 31);
+
+	for (int trial = 0; trial < 2 * NC_DTYPE_COUNT; trial++) {
+		enum nc_dtype dtype = (enum nc_dtype)(trial % NC_DTYPE_COUNT);
+		struct nc_norm_spec spec = {.kind = trial < NC_DTYPE_COUNT ? NC_RMSNORM : NC_LAYERNORM, .epsilon = 1e-5, .dtype = dtype,
+		                            .xhat_dtype = trial % 3 ? NC_FLOAT64 : dtype};
+		size_t size = nc_dtype_storage_bytes(dtype), row = FEATURES * size;
+		char *x = malloc(ROWS * row), *dy = malloc(ROWS * row), *gain = malloc(row), *y = malloc(ROWS * row), *dx = malloc(ROWS * row);
+		char *one_y = malloc(row), *one_dx = malloc(row), dgain[2][FEATURES * sizeof(double)];
+
+		plain_numbers(&random, dtype, x, (size_t)ROWS * FEATURES);
+		plain_numbers(&random, dtype, dy, (size_t)ROWS * FEATURES);
+		plain_numbers(&random, dtype, gain, FEATURES);
+		for (size_t i = 0; i < FEATURES; i++) { /* a row whose mean is large, and one that no kernel can hold */
+			struct nc_tensor t = {.dtype = dtype, .data = x};
+
+			nc_tensor_set(&t, i, nc_dtype_round(dtype, 1000 + nc_element(dtype, x, i)));
+			nc_tensor_set(&t, FEATURES + i, nc_dtype_round(dtype, dtype == NC_FLOAT64 ? 1e200 * (double)i : (double)(i % 2)));
+		}
+		struct nc_norm_call call = {.rows = ROWS, .features = FEATURES, .period = 1, .x = x, .dy = dy, .y = y, .dx = dx,
+		                            .gain = {gain, dtype, FEATURES}};
+		ck_assert_int_eq(nc_norm(&spec, &call, pool, room), NC_OK);
+		call.rows = 1;
+		call.y = one_y;
+		call.dx = one_dx;
+		for (int at = 0; at < 4; at++) {
+			call.x = x + (size_t)at * row;
+			call.dy = dy + (size_t)at * row;
+			ck_assert_int_eq(nc_norm(&spec, &call, pool, room), NC_OK);
+			ck_assert_msg(!memcmp(one_y, y + (size_t)at * row, row), "y of row %d, %s", at, nc_dtype_name(dtype));
+			ck_assert_msg(!memcmp(one_dx, dx + (size_t)at * row, row), "dx of row %d, %s", at, nc_dtype_name(dtype));
+		}
+		/* the parameters' gradients of two blocks of rows, cut and, with many rows of zeros behind, not */
+		call.x = x;
+		call.dy = dy;
+		call.rows = 20;
+		call.y = call.dx = NULL;
+		call.dgain = dgain[0];
+		ck_assert_int_eq(nc_norm(&spec, &call, pool, room), NC_OK);
+		memset(dy + 20 * row, 0, (ROWS - 20) * row);
+		call.rows = ROWS;
+		call.dgain = dgain[1];
+		ck_assert_int_eq(nc_norm(&spec, &call, pool, room), NC_OK);
+		ck_assert_msg(!memcmp(dgain[0], dgain[1], row), "dgain, %s", nc_dtype_name(dtype));
+		free(x);
+		free(dy);
+		free(gain);
+		free(y);
+		free(dx);
+		free(one_y);
+		free(one_dx);
+	}
+	nc_pool_destroy(pool);
+	nc_arena_destroy(room);
+}
+END_TEST
+
 /* One hash for every architecture: a sample of all outputs at every dtype, length 1 to 200. */
 START_TEST(one_hash_everywhere)
 {
@@ -456,4 +527,4 @@ START_TEST(large_outputs_change_no_bit)
 END_TEST
 
 TEST_MAIN(norms_on_every_instruction_set, residuals_on_every_instruction_set, threads_change_no_bit, a_batch_changes_no_bit,
-          one_hash_everywhere, large_outputs_change_no_bit)
+          cuts_change_no_bit, one_hash_everywhere, large_outputs_change_no_bit)
