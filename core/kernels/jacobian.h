@@ -64,7 +64,7 @@ INLINE void jacobian_pairs_block(const struct pairs *a, const struct pairs_row *
 static int jacobian_pairs(const struct norm_job *job, size_t index, size_t first, size_t end, double *lines)
 {
 	struct pairs a = pairs_of(job);
-	struct pairs_row row = pairs_begin(&a, index, index);
+	struct pairs_row row = pairs_begin(&a, index, 1, index);
 	struct pair n = {(double)a.n, 0}, one = {1, 0}, others = {0, 0}, curvature = {0, 0}, diagonal;
 
 	a.projects = false;

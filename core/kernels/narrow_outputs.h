@@ -37,7 +37,7 @@ struct narrow_row {
 	double m, r, inverse, k;   /* k = Σ (u − ū) c / (n s r) */
 	double root;               /* s, or 0 where the term c_i c_j / (n s r²) is not there */
 	bool shifted;              /* K is not 0 */
-	bool settled;              /* all of these are known */
+	bool begun, settled;       /* where it stands is known; all of these are */
 	bool good, doubtful;
 };
 

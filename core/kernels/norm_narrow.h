@@ -191,6 +191,7 @@ INLINE struct narrow_row narrow_begin(const struct narrow *a, size_t index, size
 	const double *sum = job->sum ? job->sum + (index - job->base) * a->n : NULL;
 
 	return (struct narrow_row){
+		.begun = true,
 		.x = x ? x + index * a->n : NULL,
 		.sum = sum,
 		.u = u ? u + index * a->n : NULL,
@@ -214,46 +215,9 @@ INLINE void narrow_note(const struct narrow *a, struct narrow_row *row, size_t i
 		*slow = NORM_JOB_DOUBTFUL;
 }
 
-/* The first stage of a row; where only the sums of a part are wanted, they are put where norm_job.h says. */
-INLINE void narrow_centred(const struct narrow *a, struct narrow_row *row, size_t index)
-{
-	size_t parts = norm_job_parts(a->n), first = a->part, end = a->stage == NORM_SUMS ? first + 1 : parts;
-
-	while (!row->settled) {
-		struct narrow_sums all;
-
-		for (size_t i = first; i < end; i++) {
-			struct narrow_sums part = narrow_part(a, row, i);
-
-			if (i == first)
-				all = part;
-			else
-				narrow_merge(&all, &part);
-		}
-		if (a->stage == NORM_SUMS) {
-			((struct narrow_sums *)a->job->sums)[index * parts + first] = all;
-			return;
-		}
-		narrow_settle(a, row, &all);
-	}
-}
-
-/* A row whose outputs are next if it is good; one that has none here is marked. */
-INLINE struct narrow_row narrow_start(const struct narrow *a, size_t index, size_t group, size_t end)
-{
-	struct narrow_row row;
-
-	if (a->stage == NORM_ROWS)
-		row = narrow_begin(a, index, group, end);
-	else
-		row = ((const struct narrow_row *)a->job->known)[index];
-	narrow_centred(a, &row, index);
-	if (a->stage == NORM_ROWS)
-		narrow_note(a, &row, index);
-	if (a->stage == NORM_SUMS)
-		row.good = false;
-	return row;
-}
+#define FAMILY narrow
+#include "norm_stages.h"
+#undef FAMILY
 
 /* Forward: the outputs of a row while what was read of it is in the nearest cache. */
 INLINE void narrow_one_by_one(const struct narrow *a, size_t first, size_t end)
@@ -380,47 +344,13 @@ INLINE struct narrow narrow_of(const struct norm_job *job)
 	};
 }
 
-/* NORM_SETTLE of one row, whose parts' sums are `sums` once it is known at all; whether they are wanted. */
-INLINE bool narrow_settle_parts(const struct narrow *a, struct narrow_row *row, const struct narrow_sums *sums, size_t index)
-{
-	struct narrow_sums all;
-
-	if (row->settled)
-		return false;
-	if (!row->x && !row->sum) {
-		*row = narrow_begin(a, index, 1, index + 1);
-		return true;
-	}
-	all = sums[0];
-	for (size_t i = 1; i < norm_job_parts(a->n); i++)
-		narrow_merge(&all, &sums[i]);
-	if (!narrow_settle(a, row, &all))
-		return true;
-	narrow_note(a, row, index);
-	return false;
-}
-
-_Static_assert(sizeof(struct narrow_row) <= NORM_JOB_KNOWN_BYTES && sizeof(struct narrow_sums) <= NORM_JOB_SUMS_BYTES, "norm_job.h");
-
 static int norm_narrow(const struct norm_job *job, struct norm_task task)
 {
 	struct narrow a = narrow_of(job);
-	bool wanted = false;
 
-	if (task.stage == NORM_SETTLE) {
-		struct narrow_row *rows = job->known;
-		const struct narrow_sums *sums = job->sums;
-
-		for (size_t i = task.first; i < task.end; i++)
-			wanted |= narrow_settle_parts(&a, &rows[i], &sums[i * norm_job_parts(a.n)], i);
-		return wanted;
-	}
-	if (task.stage != NORM_ROWS) {
-		a.stage = task.stage;
-		a.part = task.part;
-		a.from = task.part * NORM_JOB_PART;
-		a.to = norm_job_part_end(a.n, task.part);
-	}
+	if (task.stage == NORM_SETTLE)
+		return narrow_settle_all(&a, task.first, task.end);
+	narrow_aim(&a, task);
 	if (task.first >= task.end)
 		return 0;
 #if WIDTH <= 2

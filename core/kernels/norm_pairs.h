@@ -223,46 +223,6 @@ INLINE bool pairs_settle(const struct pairs *a, struct pairs_row *row, const str
 	return true;
 }
 
-INLINE struct pairs_row pairs_begin(const struct pairs *a, size_t index, size_t end)
-{
-	const struct norm_job *job = a->job;
-	size_t based = (index - job->base) * a->n;
-	const double *x = job->sum ? job->sum + based : (const double *)job->x + index * a->n;
-	bool more = index + 1 < end;
-
-	return (struct pairs_row){
-		.x = x,
-		.x_low = job->sum ? job->sum_low + based : NULL,
-		.u = a->projects ? (const double *)job->u + index * a->n : NULL,
-		.ahead = more ? x + a->n : NULL,
-		.param = index % job->period * a->n,
-	};
-}
-
-/* The sums of a row and all that follows; where only those of a part are wanted, they are put where norm_job.h says. */
-INLINE void pairs_centred(const struct pairs *a, struct pairs_row *row, size_t index)
-{
-	size_t parts = norm_job_parts(a->n), first = a->part, end = a->stage == NORM_SUMS ? first + 1 : parts;
-
-	while (!row->settled) {
-		struct pairs_sums all;
-
-		for (size_t i = first; i < end; i++) {
-			struct pairs_sums part = pairs_part(a, row, i);
-
-			if (i == first)
-				all = part;
-			else
-				pairs_merge(&all, &part);
-		}
-		if (a->stage == NORM_SUMS) {
-			((struct pairs_sums *)a->job->sums)[index * parts + first] = all;
-			return;
-		}
-		pairs_settle(a, row, &all);
-	}
-}
-
 /* What a settled row leaves beside its outputs; a row that has none here is marked. */
 INLINE void pairs_note(const struct pairs *a, struct pairs_row *row, size_t index)
 {
@@ -281,27 +241,30 @@ INLINE void pairs_note(const struct pairs *a, struct pairs_row *row, size_t inde
 		((double *)job->variance)[index] = row->m.high;
 }
 
-/* A row whose outputs are next if it is good. */
-INLINE struct pairs_row pairs_start(const struct pairs *a, size_t index, size_t end)
+INLINE struct pairs_row pairs_begin(const struct pairs *a, size_t index, size_t group, size_t end)
 {
-	struct pairs_row row;
+	const struct norm_job *job = a->job;
+	size_t based = (index - job->base) * a->n;
+	const double *x = job->sum ? job->sum + based : (const double *)job->x + index * a->n;
 
-	if (a->stage == NORM_ROWS)
-		row = pairs_begin(a, index, end);
-	else
-		row = ((const struct pairs_row *)a->job->known)[index];
-	pairs_centred(a, &row, index);
-	if (a->stage == NORM_ROWS)
-		pairs_note(a, &row, index);
-	if (a->stage == NORM_SUMS)
-		row.good = false;
-	return row;
+	return (struct pairs_row){
+		.begun = true,
+		.x = x,
+		.x_low = job->sum ? job->sum_low + based : NULL,
+		.u = a->projects ? (const double *)job->u + index * a->n : NULL,
+		.ahead = index + group < end ? x + group * a->n : NULL,
+		.param = index % job->period * a->n,
+	};
 }
+
+#define FAMILY pairs
+#include "norm_stages.h"
+#undef FAMILY
 
 INLINE void pairs_rows(struct pairs a, size_t first, size_t end)
 {
 	for (size_t index = first; index < end; index++) {
-		struct pairs_row row = pairs_start(&a, index, end);
+		struct pairs_row row = pairs_start(&a, index, 1, end);
 
 		if (row.good)
 			pairs_outputs(&a, &row, index, a.from, a.to);
@@ -325,28 +288,6 @@ PAIRS_VARIANT(layer, true, false)
 PAIRS_VARIANT(layer_vjp, true, true)
 #endif
 
-/* As narrow_settle_parts. */
-INLINE bool pairs_settle_parts(const struct pairs *a, struct pairs_row *row, const struct pairs_sums *sums, size_t index)
-{
-	struct pairs_sums all;
-
-	if (row->settled)
-		return false;
-	if (!row->x) {
-		*row = pairs_begin(a, index, index);
-		return true;
-	}
-	all = sums[0];
-	for (size_t i = 1; i < norm_job_parts(a->n); i++)
-		pairs_merge(&all, &sums[i]);
-	if (!pairs_settle(a, row, &all))
-		return true;
-	pairs_note(a, row, index);
-	return false;
-}
-
-_Static_assert(sizeof(struct pairs_row) <= NORM_JOB_KNOWN_BYTES && sizeof(struct pairs_sums) <= NORM_JOB_SUMS_BYTES, "norm_job.h");
-
 INLINE struct pairs pairs_of(const struct norm_job *job)
 {
 	return (struct pairs){
@@ -362,22 +303,10 @@ INLINE struct pairs pairs_of(const struct norm_job *job)
 static int norm_pairs(const struct norm_job *job, struct norm_task task)
 {
 	struct pairs a = pairs_of(job);
-	bool wanted = false;
 
-	if (task.stage == NORM_SETTLE) {
-		struct pairs_row *rows = job->known;
-		const struct pairs_sums *sums = job->sums;
-
-		for (size_t i = task.first; i < task.end; i++)
-			wanted |= pairs_settle_parts(&a, &rows[i], &sums[i * norm_job_parts(a.n)], i);
-		return wanted;
-	}
-	if (task.stage != NORM_ROWS) {
-		a.stage = task.stage;
-		a.part = task.part;
-		a.from = task.part * NORM_JOB_PART;
-		a.to = norm_job_part_end(a.n, task.part);
-	}
+	if (task.stage == NORM_SETTLE)
+		return pairs_settle_all(&a, task.first, task.end);
+	pairs_aim(&a, task);
 #if WIDTH > 2
 	static void (*const variants[2][2])(const struct pairs *, size_t, size_t) = {
 		{pairs_rms, pairs_rms_vjp}, {pairs_layer, pairs_layer_vjp}};

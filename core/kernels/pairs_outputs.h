@@ -30,7 +30,8 @@ struct pairs_row {
 	struct pair root; /* s, or 0 where the term c_i c_j / (n s r²) is not there */
 	double most;              /* the largest magnitude of x */
 	bool centred, cancels;    /* the sums that are wanted are about μ and ū; those of the squares too */
-	bool settled, good;       /* all of these are known; and the row is for pairs */
+	bool begun, settled;      /* where it stands is known; all of these are */
+	bool good;                /* the row is for pairs */
 };
 
 INLINE struct pair16 pairs_plain(f64x16 v)
