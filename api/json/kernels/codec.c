@@ -6,10 +6,13 @@
 
 #if defined(KERNEL_ISA_avx512)
 #include "read_avx512.h"
-#include "write_avx512.h"
+#include "write_lanes.h"
 #elif defined(KERNEL_ISA_scalar)
 #include "read_plain.h"
 #include "write_plain.h"
+#elif defined(KERNEL_ISA_avx2)
+#include "read_block64.h"
+#include "write_lanes.h"
 #else
 #include "read_block64.h"
 #include "write_plain.h"

@@ -66,6 +66,7 @@ static inline void scan_chunk(struct chunk *chunk, const char *text, const char 
 	chunk->complete = chunk->exponents = false;
 	for (size_t at = 0; at < CHUNK && !chunk->complete; at += 64) {
 		size_t left = (size_t)(end - text) - at; /* where it is less than 64 the loop ends: 0 is a foreign byte */
+		__builtin_prefetch(text + at + CHUNK); /* by itself a processor stops at the end of each page */
 		struct block block = left >= 64 ? load_block(text + at) : load_rest(text + at, left);
 		uint64_t comma = bytes_equal(&block, ','), commas = comma, space = 0;
 		uint64_t number = bytes_within(&block, '+', '9') & ~comma, rest = ~(number | comma);

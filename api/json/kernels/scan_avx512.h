@@ -87,6 +87,7 @@ static inline void scan_chunk(struct chunk *chunk, const char *text, const char 
 		size_t left = (size_t)(end - text) - at; /* where it is less than 64 the loop ends: 0 is a foreign byte */
 		__mmask64 inside = left >= 64 ? ~UINT64_C(0) : _bzhi_u64(~UINT64_C(0), (unsigned)left);
 		__m512i bytes = _mm512_maskz_loadu_epi8(inside, text + at);
+		__builtin_prefetch(text + at + CHUNK); /* by itself a processor stops at the end of each page */
 		struct scan_bits bits;
 		if (!scan_block(classify(bytes), &carry, &bits))
 			break;
