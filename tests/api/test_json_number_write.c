@@ -1,10 +1,12 @@
 /* The writer: random and special values of every kind, shortest and nearest, the same text on every instruction set. */
 #include "api/json/json_number.h"
 #include "core/isa.h"
+#include "tests/support/float32_decimal.h"
 #include "tests/support/shortest_check.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +155,41 @@ START_TEST(random_float32)
 }
 END_TEST
 
+/* The check of all float32 values (make test-float32-all): each of its verdicts, and its arithmetic beside the C library's. */
+START_TEST(exact_check)
+{
+	static const struct {
+		float value;
+		uint64_t digits;
+		int exponent;
+		const char *fault;
+	} cases[] = {
+		{0.1f, 1, -1, NULL}, {0.1f, 2, -1, "does not read back"}, {0.1f, 100000001, -9, "not shortest"},
+		{1e-45f, 1, -45, NULL}, {1e-45f, 2, -45, "not nearest"}, {3.4028235e38f, 34028235, 31, NULL},
+		{2097152.25f, 20971522, -1, NULL}, {2097152.25f, 20971523, -1, "not nearest"}, /* a tie: to even */
+		{16777216, 16777216, 0, NULL}, {16777216, 16777217, 0, "not nearest"}, {16777218, 16777217, 0, "does not read back"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *fault = float32_decimal_fault(cases[i].value, cases[i].digits, cases[i].exponent);
+		ck_assert_pstr_eq(fault, cases[i].fault);
+	}
+	for (long round = 0; round < share(200000); round++) {
+		uint32_t bits = (uint32_t)next() & 0x7fffffff;
+		float value;
+		memcpy(&value, &bits, sizeof value);
+		if (!isfinite(value) || value == 0)
+			continue;
+		char text[40];
+		int exponent = (int)floor(log10(value)) - 6 - (int)(next() % 3); /* 7 to 9 digits: those beside it begin to read back too */
+		uint64_t digits = (uint64_t)(value * powl(10, -exponent)) + next() % 7 - 3;
+		sprintf(text, "%llue%d", (unsigned long long)digits, exponent);
+		const char *fault = float32_decimal_fault(value, digits, exponent);
+		ck_assert_msg((strtof(text, NULL) == value) == !(fault && strcmp(fault, "does not read back") == 0), "%a by %s: %s",
+		              (double)value, text, fault ? fault : "well");
+	}
+}
+END_TEST
+
 static const char *written(enum nc_dtype dtype, const void *values, size_t count, enum json_nonfinite mode, size_t bad)
 {
 	static char out[1024];
@@ -183,4 +220,4 @@ START_TEST(nonfinite)
 }
 END_TEST
 
-TEST_MAIN(same_everywhere, special_float64, ten_million_random_float64, random_float32, nonfinite)
+TEST_MAIN(same_everywhere, special_float64, ten_million_random_float64, random_float32, exact_check, nonfinite)
