@@ -181,13 +181,18 @@ static const double exact_powers[23] = {
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 };
 
-/* |value| = m / 10^f in the dtype, where that needs no more than this. */
-static inline bool divide(uint64_t m, size_t f, enum nc_dtype dtype, double *magnitude)
+/*
+ * |value| = m / 10^f in the dtype, where that needs no more than this. Of long numbers about half have m below 2^53, nothing to
+ * branch on, and one product decides nearly all.
+ */
+static inline bool divide(uint64_t m, size_t f, bool is_long, enum nc_dtype dtype, double *magnitude)
 {
-	if (m <= UINT64_C(1) << 53)
+	const bool divides = m <= UINT64_C(1) << 53;
+	if ((divides && !is_long) || m == 0 || !decimal_fast_float64(m, -(int)f, magnitude)) {
+		if (!divides)
+			return false;
 		*magnitude = (double)(int64_t)m / exact_powers[f];
-	else if (!decimal_fast_float64(m, -(int)f, magnitude))
-		return false;
+	}
 	if (dtype == NC_FLOAT32) /* far from its ends, so that the conversion to float needs nothing but that it is no tie */
 		return (double_bits(*magnitude) & 0x1fffffff) != 0x10000000;
 	return dtype == NC_FLOAT64 || m == 0 || narrow_from_float64(*magnitude, dtype, magnitude);
@@ -247,7 +252,8 @@ static inline bool convert(const struct chunk *chunk, const char *text, size_t i
 	uint64_t m;
 	bool good;
 	size_t point, fraction; /* the point's place, or that behind the number; fraction 32 for none */
-	if (length <= 16) {
+	const bool is_long = length > 16;
+	if (!is_long) {
 		point = lowest((uint64_t)mask_16_equal(end - 16, '.') >> (16 - length) | UINT64_C(1) << length);
 		fraction = point < length ? length - point - 1 : 16;
 		good = join_16(end, length - negative - (point < length), fraction, &m);
@@ -259,7 +265,7 @@ static inline bool convert(const struct chunk *chunk, const char *text, size_t i
 	size_t f = point < length ? fraction : 0, whole = point - negative;
 	good &= whole == 1 || (whole > 1 && first[negative] != '0');
 	good &= fraction > 0;
-	if (!good || !(scaled ? scale(m, exponent - (int)f, dtype, value) : f <= 22 && divide(m, f, dtype, value)))
+	if (!good || !(scaled ? scale(m, exponent - (int)f, dtype, value) : f <= 22 && divide(m, f, is_long, dtype, value)))
 		return false;
 	*value = double_of_bits(double_bits(*value) | negative << 63);
 	return true;
