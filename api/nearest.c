@@ -43,7 +43,7 @@ unsigned edit_distance(const char *a, const char *b)
 		above = here;
 		here = oldest;
 	}
-	return above[n];
+	return above[n] + (m && n && fold(a[0]) != fold(b[0]));
 }
 
 int is_near(const char *name, unsigned distance)
