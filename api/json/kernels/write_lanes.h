@@ -272,10 +272,9 @@ static inline bool add_float64(struct batch *batch, size_t at, const void *value
 	return !any(d.unsure | less(all((UINT64_C(0x7ff) << 52) - 1), bits));
 }
 
-static inline char *put_number(char *out, const struct batch *batch, size_t i, bool wide)
+static inline char *put_number(char *out, const struct batch *batch, size_t i, const __m128i *record, bool wide)
 {
 	const struct place *place = &batch->place[i];
-	const __m128i *record = &batch->record[record_of(i)];
 	__m256i text = wide ? pick_of_32(record, &batch->last[i], sources_float64[place->row])
 	                    : pick_of_16(record, sources_float32[place->row]);
 	*out = '-';
@@ -313,8 +312,12 @@ static inline __attribute__((always_inline)) char *write_list(char *out, const v
 				break;
 			n += used;
 		}
-		for (size_t j = 0; j < n; j++)
-			out = put_number(out, &batch, j, wide);
+		size_t j = 0;
+		for (; j + LANES <= n; j += LANES)
+			for (size_t lane = 0; lane < LANES; lane++) /* a known number of times, and the places of records known too */
+				out = put_number(out, &batch, j + lane, batch.record + j + record_of(lane), wide);
+		for (; j < n; j++)
+			out = put_number(out, &batch, j, batch.record + record_of(j), wide);
 		i += n;
 		for (size_t end = i + used; !fast && i < end; i++) {
 			double value = wide ? ((const double *)values)[i] : (double)((const float *)values)[i];
