@@ -3,6 +3,7 @@
 #include "cors.h"
 #include "exchange.h"
 #include "linger.h"
+#include "priority.h"
 
 #include <microhttpd.h>
 
@@ -419,6 +420,7 @@ static bool start_daemon(struct http *http)
 {
 	unsigned threads = (unsigned)http->config->poll_threads;
 	unsigned limit = (unsigned)(http->config->max_connections + 2 * SURPLUS) * threads; /* any one thread may get them all */
+	priority_prompt(); /* of the poll threads, which keep it; main, too, only accepts */
 	http->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
 		0, NULL, NULL, on_request, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,

@@ -1,12 +1,8 @@
 #include "jobs.h"
+#include "priority.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-enum { NICE = 10 };
 
 struct jobs {
 	pthread_mutex_t lock;
@@ -18,20 +14,10 @@ struct jobs {
 	pthread_t thread[];
 };
 
-/*
- * A nice value alone does not do: since Linux 6.6 a thread that wakes waits for the end of the running one's slice, a
- * millisecond or more, unless that one is SCHED_IDLE.
- */
-void jobs_lower_priority(void)
-{
-	if (pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0}) != 0)
-		setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* on Linux a thread has a priority of its own */
-}
-
 static void *work(void *argument)
 {
 	struct jobs *jobs = argument;
-	jobs_lower_priority();
+	priority_yielding();
 	pthread_mutex_lock(&jobs->lock);
 	for (;;) {
 		while (!jobs->first && !jobs->ending)

@@ -18,9 +18,6 @@ struct job {
 	void (*run)(struct job *job);
 };
 
-/* Lowers the priority of the calling thread and of all threads that it starts from now on. */
-void jobs_lower_priority(void);
-
 /* Starts the threads; NULL on failure. */
 struct jobs *jobs_create(unsigned threads, size_t places);
 

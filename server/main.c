@@ -5,8 +5,8 @@
 #include "connections.h"
 #include "healthcheck.h"
 #include "http.h"
-#include "jobs.h"
 #include "log.h"
+#include "priority.h"
 #include "processors.h"
 
 #include "core/isa.h"
@@ -83,7 +83,7 @@ static void fit_connections(struct config *config)
 static void *start_pool(void *argument)
 {
 	struct daemon *daemon = argument;
-	jobs_lower_priority();
+	priority_yielding();
 	daemon->pool = nc_pool_create((unsigned)daemon->config.threads);
 	return NULL;
 }

@@ -60,11 +60,17 @@ class Bodies:
         return names
 
 
-def wrk(port, files, connections, seconds, nice=0):
+def ahead():
+    """What to put before a command so that it never waits for a processor, as if on a machine of its own; [] where that is not allowed."""
+    command = ["chrt", "-f", "1"]
+    return command if subprocess.run(command + ["true"], capture_output=True, check=False).returncode == 0 else []
+
+
+def wrk(port, files, connections, seconds, before=()):
     """wrk in one thread. Only answers of status 200 count as such; any other ends the run."""
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "60s", "-s", f"{HERE}/wrk_bodies.lua",
                f"http://127.0.0.1:{port}/rmsnorm", "--"] + files
-    out = subprocess.run(["nice", "-n", str(nice)] + command, capture_output=True, text=True, check=False)
+    out = subprocess.run([*before, *command], capture_output=True, text=True, check=False)
     line = next((l for l in out.stdout.splitlines() if l.startswith("figures ")), None)
     if not line:
         raise RuntimeError(f"wrk: {out.stdout}{out.stderr}")
