@@ -92,14 +92,14 @@ static bool unknown_path(struct call *call)
 /* Content types that JSON comes under: none at all, curl's default among them. */
 static bool is_json_type(const char *type)
 {
-	if (!type)
+	static const char *const types[] = {"", "application/json", "application/x-www-form-urlencoded"};
+	if (!type || strcmp(type, types[1]) == 0)
 		return true;
 	while (isspace((unsigned char)*type))
 		type++;
 	size_t len = strcspn(type, ";");
 	while (len && isspace((unsigned char)type[len - 1]))
 		len--;
-	static const char *const types[] = {"", "application/json", "application/x-www-form-urlencoded"};
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (len == strlen(types[i]) && strncasecmp(type, types[i], len) == 0)
 			return true;

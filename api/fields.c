@@ -244,9 +244,10 @@ bool fields_read(struct call *call, json_t *object, const struct path *path, con
 	for (size_t t = 0; t < table_count; t++)
 		for (size_t i = 0; i < tables[t].count; i++) {
 			const struct field *row = &tables[t].rows[i];
+			if (!row->required || json_object_get(object, row->name))
+				continue;
 			struct path at = {.up = path, .key = row->name};
-			if (row->required && !json_object_get(object, row->name))
-				return fail(call, PROBLEM_missing_field, &at, NULL, NULL, "%s needs the field \"%s\"", what, row->name);
+			return fail(call, PROBLEM_missing_field, &at, NULL, NULL, "%s needs the field \"%s\"", what, row->name);
 		}
 	return true;
 }
@@ -274,16 +275,21 @@ bool fields_read_common(struct call *call)
 {
 	const char *const *names[FIELDS_COMMON_COUNT] = {dtype_names, dtype_names, form_names, nonfinite_names};
 	int values[FIELDS_COMMON_COUNT] = {-1, -1, -1, -1};
+	const json_t *x = NULL;
+	const char *key;
+	json_t *node;
 
-	for (size_t i = 0; i < FIELDS_COMMON_COUNT; i++) {
-		const struct field row = {ROW(fields_common[i].name, FIELD_ENUM, 0), .names = names[i]};
-		const struct path at = {.key = row.name};
-		json_t *node = json_object_get(call->root, row.name);
-		if (node && !field_read(call, node, &at, &row, &values[i]))
-			return false;
+	json_object_foreach(call->root, key, node) { /* of few members: to look for each of the fields would take longer */
+		if (strcmp(key, "x") == 0)
+			x = node;
+		for (size_t i = 0; i < FIELDS_COMMON_COUNT; i++) {
+			const struct field row = {ROW(fields_common[i].name, FIELD_ENUM, 0), .names = names[i]};
+			const struct path at = {.key = row.name};
+			if (strcmp(key, row.name) == 0 && !field_read(call, node, &at, &row, &values[i]))
+				return false;
+		}
 	}
 	/* A base64 x brings its dtype along. */
-	const json_t *x = json_object_get(call->root, "x");
 	if (values[0] < 0 && json_object_get(x, "base64") && json_is_string(json_object_get(x, "dtype")))
 		values[0] = names_find(dtype_names, json_string_value(json_object_get(x, "dtype")));
 	call->dtype = values[0] < 0 ? NC_FLOAT64 : (enum nc_dtype)values[0];

@@ -176,20 +176,22 @@ static void work_on_span(void *context, size_t i)
 }
 
 /* A wave of spans is moved while the next one is written. */
-static char *write_spans(struct spans *spans, struct nc_pool *pool, char *slots, char *out, size_t *bad)
+static char *write_spans(const struct lists *lists, struct nc_pool *pool, char *slots, char *out, size_t *bad)
 {
-	size_t count = spans->lists->text->tensor->count;
+	size_t count = lists->text->tensor->count;
+	size_t element = number_bytes(lists) + (row_bytes(lists) + lists->row - 1) / lists->row;
+	struct spans spans = {.lists = lists, .each = (SLOT - SLACK - row_bytes(lists)) / element};
 
 	for (size_t i = 0; i < 2 * WAVE; i++)
-		spans->waves[i / WAVE][i % WAVE].slot = slots + i * SLOT;
-	spans->write = spans->waves[0];
-	spans->move = spans->waves[1];
-	for (*bad = count; spans->from < count || spans->moved;) {
-		size_t left = (count - spans->from + spans->each - 1) / spans->each;
-		spans->written = left < WAVE ? left : WAVE;
-		nc_pool_run(pool, work_on_span, spans, spans->written + spans->moved);
-		for (size_t i = 0; i < spans->written; i++) {
-			struct span *span = &spans->write[i];
+		spans.waves[i / WAVE][i % WAVE].slot = slots + i * SLOT;
+	spans.write = spans.waves[0];
+	spans.move = spans.waves[1];
+	for (*bad = count; spans.from < count || spans.moved;) {
+		size_t left = (count - spans.from + spans.each - 1) / spans.each;
+		spans.written = left < WAVE ? left : WAVE;
+		nc_pool_run(pool, work_on_span, &spans, spans.written + spans.moved);
+		for (size_t i = 0; i < spans.written; i++) {
+			struct span *span = &spans.write[i];
 			if (span->bad < count) {
 				*bad = span->bad;
 				return out;
@@ -197,11 +199,11 @@ static char *write_spans(struct spans *spans, struct nc_pool *pool, char *slots,
 			span->place = out;
 			out += span->bytes;
 		}
-		spans->from = left <= WAVE ? count : spans->from + WAVE * spans->each;
-		spans->moved = spans->written;
-		struct span *swap = spans->write;
-		spans->write = spans->move;
-		spans->move = swap;
+		spans.from = left <= WAVE ? count : spans.from + WAVE * spans.each;
+		spans.moved = spans.written;
+		struct span *swap = spans.write;
+		spans.write = spans.move;
+		spans.move = swap;
 	}
 	return out;
 }
@@ -215,11 +217,8 @@ char *tensor_text_write(const struct tensor_text *text, struct nc_pool *pool, st
 		*bad = count;
 		return close_lists(&lists, write_empty_rows(&lists, out), 0);
 	}
-	struct spans spans = {.lists = &lists};
-	size_t element = number_bytes(&lists) + (row_bytes(&lists) + lists.row - 1) / lists.row;
-	spans.each = (SLOT - SLACK - row_bytes(&lists)) / element;
 	char *slots = count > FEW && nc_pool_threads(pool) > 1 ? nc_arena_alloc(arena, 2 * WAVE * SLOT) : NULL;
-	out = slots ? write_spans(&spans, pool, slots, out, bad) : write_span(&lists, out, 0, count, bad);
+	out = slots ? write_spans(&lists, pool, slots, out, bad) : write_span(&lists, out, 0, count, bad);
 	nc_arena_rewind(arena, mark);
 	return close_lists(&lists, out, 0);
 }

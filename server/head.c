@@ -125,8 +125,8 @@ void head_make_id(uint64_t seed, uint64_t count, char id[HEAD_ID_MAX + 1])
 
 const char *head_path(const char *url)
 {
-	const char *authority = strstr(url, "://");
-	if (*url == '/' || !authority)
+	const char *authority = *url == '/' ? NULL : strstr(url, "://");
+	if (!authority)
 		return url;
 	const char *path = strchr(authority + 3, '/');
 	return path ? path : "/";

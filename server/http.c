@@ -36,8 +36,7 @@ struct http {
 	struct lingering *lingering;
 	struct MHD_Response *exhausted;   /* when there is not even memory for a request */
 	uint64_t id_seed;
-	_Atomic uint64_t id_count;
-	_Atomic size_t in_flight;
+	_Atomic size_t begun, ended;      /* requests */
 	atomic_bool draining;
 };
 
@@ -135,34 +134,34 @@ static enum MHD_Result refuse(struct http *http, struct MHD_Connection *mhd, str
 
 /* --- a request's head -------------------------------------------------------------------------------------------- */
 
-static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result take_value(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-	(void)kind;
-	head_add(context, name, value);
+	struct exchange *exchange = context;
+	if (kind == MHD_HEADER_KIND)
+		head_add(&exchange->head, name, value);
+	else if (value && strcmp(name, "pretty") == 0)
+		exchange->request.pretty = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
 	return MHD_YES;
 }
 
 static void read_head(struct http *http, struct MHD_Connection *mhd, struct exchange *exchange, const char *url,
-                      const char *method)
+                      const char *method, size_t number)
 {
 	struct head *head = &exchange->head;
-	MHD_get_connection_values(mhd, MHD_HEADER_KIND, take_header, head);
+	struct api_request *request = &exchange->request;
+	MHD_get_connection_values(mhd, MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND, take_value, exchange);
 	const char *id = head_sane_id(head);
 	if (id)
 		strcpy(exchange->id, id);
 	else
-		head_make_id(http->id_seed, ++http->id_count, exchange->id);
+		head_make_id(http->id_seed, number, exchange->id);
 	head_trace_id(head, exchange->trace);
-	const char *pretty = MHD_lookup_connection_value(mhd, MHD_GET_ARGUMENT_KIND, "pretty");
-	exchange->request = (struct api_request){
-		.method = method,
-		.path = head_path(url),
-		.pretty = pretty && (strcmp(pretty, "1") == 0 || strcmp(pretty, "true") == 0),
-		.content_type = head->content_type,
-		.content_encoding = head->content_encoding,
-		.request_id = exchange->id,
-		.arena = exchange->arena,
-	};
+	request->method = method;
+	request->path = head_path(url);
+	request->content_type = head->content_type;
+	request->content_encoding = head->content_encoding;
+	request->request_id = exchange->id;
+	request->arena = exchange->arena;
 }
 
 /* Makes room for the body: as much as it says that it has, or as much as is allowed when it comes in chunks. */
@@ -177,8 +176,8 @@ static bool make_room(struct http *http, struct exchange *exchange, size_t lengt
 	return exchange->body || deny(http, exchange, "out_of_memory", "there is no memory for this body; send it again later");
 }
 
-/* Whether the request may go on to its body; if not, its answer is filled. */
-static bool admit(struct http *http, const struct connection *connection, struct exchange *exchange)
+/* Whether the request may go on to its body, of so many bytes or 0; if not, its answer is filled. */
+static bool admit(struct http *http, const struct connection *connection, struct exchange *exchange, size_t length)
 {
 	struct api_request *request = &exchange->request;
 	const struct head *head = &exchange->head;
@@ -196,7 +195,6 @@ static bool admit(struct http *http, const struct connection *connection, struct
 			return deny(http, exchange, "unauthorized", "send the key that this server was started with, as "
 			                                            "Authorization: Bearer KEY or X-API-Key: KEY");
 	}
-	size_t length = head_content_length(head);
 	request->body_len = length;
 	bool admitted = api_admit(http->api, request, &exchange->answer);
 	request->body_len = 0;
@@ -210,18 +208,19 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	if (!exchange)
 		return MHD_queue_response(mhd, MHD_HTTP_SERVICE_UNAVAILABLE, http->exhausted);
 	*context = exchange;
-	http->in_flight++;
+	size_t number = ++http->begun;
 	exchange->begun = nanoseconds();
 	exchange->awaited = exchange->begun / 1000000;
 	exchange->owner = http;
 	exchange->connection = mhd;
-	read_head(http, mhd, exchange, url, method);
+	read_head(http, mhd, exchange, url, method, number);
 
 	const char *fault = head_fault(&exchange->head, strcmp(version, "HTTP/1.0") != 0);
-	exchange->unread = fault || exchange->head.transfer_encoding || head_content_length(&exchange->head);
+	size_t length = fault ? 0 : head_content_length(&exchange->head);
+	exchange->unread = fault || exchange->head.transfer_encoding || length;
 	if (fault)
 		exchange->close = !deny(http, exchange, "bad_request", fault);
-	else if (admit(http, connection_of(mhd), exchange))
+	else if (admit(http, connection_of(mhd), exchange, length))
 		return MHD_YES;
 	/* libmicrohttpd closes a connection that is answered here, so only a request with a body is: it need not be sent */
 	if (exchange->unread)
@@ -374,7 +373,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context, 
 	if (exchange->place)
 		jobs_release(http->jobs);
 	exchanges_give(http->exchanges, exchange);
-	http->in_flight--;
+	http->ended++;
 }
 
 /* A request line has arrived. Its value becomes the request's context, which begin makes. */
@@ -482,7 +481,8 @@ void http_drain(struct http *http)
 
 size_t http_in_flight(const struct http *http)
 {
-	return http->in_flight;
+	size_t ended = http->ended; /* looked at first, so that none is missed */
+	return http->begun - ended;
 }
 
 bool http_hang_up(struct http *http)
