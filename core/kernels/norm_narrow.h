@@ -126,8 +126,9 @@ INLINE double narrow_total(struct narrow_sum sum)
 
 /*
  * Whether r has few bits but for some units of the last. An output of float32 can be an exact tie only if r is rational,
- * which is to say that r or n r has few bits or that r is an epsilon; and a small epsilon beside a large row decides a tie by
- * less than float64 can see. Then the last bit of float64 is one too few.
+ * which is to say that r or n r has few bits or that r is an epsilon; and a small epsilon beside a large row, or the rounding of
+ * a decimal epsilon, whose inverse has few bits, decides a tie by less than float64 can see. Then the last bit of float64 is one
+ * too few.
  */
 INLINE bool row_is_round(double r)
 {
@@ -169,9 +170,10 @@ INLINE bool narrow_settle(const struct narrow *a, struct narrow_row *row, const 
 	row->shifted = a->layer && row->mean != 0;
 	row->delta = delta;
 	row->m = m;
-	row->doubtful = !a->coarse && (row_is_round(r) || row_is_round(r * n) || (spec->placement == NC_CLAMP && r == spec->epsilon));
 	row->r = r;
 	row->inverse = 1 / r;
+	row->doubtful = !a->coarse && (row_is_round(r) || row_is_round(row->inverse) || row_is_round(r * n) ||
+	                               (spec->placement == NC_CLAMP && r == spec->epsilon));
 	row->root = curved ? root : 0;
 	if (a->projects)
 		row->k = curved ? cross / (n * root * r) : 0;

@@ -182,6 +182,30 @@ START_TEST(mixed_range)
 END_TEST
 
 /* The first row without a value is named, whatever stands around it; a tiny mean square is a value. */
+/*
+ * Where r is all but ε = 1e-6, whose double is 10⁻⁶ to some 2^-54, numbers of few bits over r are all but halfway between two
+ * float32: only more than a double tells on which side.
+ */
+START_TEST(near_ties_of_a_decimal_epsilon)
+{
+	enum { N = 4096 };
+	static float x[N], xhat[N], y[N];
+	struct nc_norm_spec spec = {.kind = NC_RMSNORM, .epsilon = 1e-6, .placement = NC_OUTSIDE_SQRT, .dtype = NC_FLOAT32,
+	                            .xhat_dtype = NC_FLOAT64};
+	struct nc_norm_call call = rows_of(1, N, x, y);
+
+	call.xhat = xhat;
+	for (int i = 0; i < N; i++)
+		x[i] = (float)(i + 1) * 0x1p-149f; /* so that the root is 2^-100 of ε */
+	must(&spec, &call);
+	for (int i = 0; i < N; i++) {
+		float want = (float)((long double)x[i] / (long double)spec.epsilon);
+
+		ck_assert_msg(xhat[i] == want && y[i] == want, "[%d]: %a and %a, not %a", i, (double)xhat[i], (double)y[i], (double)want);
+	}
+}
+END_TEST
+
 START_TEST(no_value)
 {
 	static double x[40][40], y[40][40];
@@ -419,7 +443,7 @@ START_TEST(structured_is_dense)
 }
 END_TEST
 
-TEST_MAIN(epsilon_placements, gain_offsets, round_first_or_multiply_first, gradients_of_the_field, jacobian_of_the_field,
-          a_gradient_that_is_zero_by_nature, alternating_large_values, mixed_range, no_value,
-          rows_that_are_not_finite_spoil_no_other, y_may_be_x, no_rows, what_makes_no_sense_is_refused, laws,
-          structured_is_dense)
+TEST_MAIN(epsilon_placements, near_ties_of_a_decimal_epsilon, gain_offsets, round_first_or_multiply_first,
+          gradients_of_the_field, jacobian_of_the_field, a_gradient_that_is_zero_by_nature, alternating_large_values,
+          mixed_range, no_value, rows_that_are_not_finite_spoil_no_other, y_may_be_x, no_rows,
+          what_makes_no_sense_is_refused, laws, structured_is_dense)
