@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define EVERY_ELEMENT "every element of a tensor must be a number, or with \"nonfinite\": \"string\" one of \"NaN\", \"Infinity\", \"-Infinity\""
+
 bool node_is_lifted(const json_t *node, size_t *k)
 {
 	if (!json_is_array(node) || json_array_size(node) != 1 || !json_is_integer(json_array_get(node, 0)))
@@ -118,7 +120,7 @@ static bool fault_fail(struct call *call, const struct lifted *value, const stru
 	default:
 		return fail(call, PROBLEM_bad_tensor, path, "\"a number\"",
 		            *value->place == '{' ? "\"an object\"" : literal_at(call, value->place),
-		            "every element of a tensor must be a number");
+		            EVERY_ELEMENT);
 	}
 }
 
@@ -144,7 +146,7 @@ static bool other_fail(struct call *call, json_t *node, const struct path *path)
 	if (text && lift_nonfinite(text, strlen(text), &value))
 		return fail(call, PROBLEM_bad_tensor, path, "\"a number\"", node_text(call, node),
 		            "send \"nonfinite\": \"string\" to use NaN and infinities in tensors");
-	return fail(call, PROBLEM_bad_tensor, path, "\"a number\"", node_text(call, node), "every element of a tensor must be a number");
+	return fail(call, PROBLEM_bad_tensor, path, "\"a number\"", node_text(call, node), EVERY_ELEMENT);
 }
 
 /* A tensor of rank 0. */
@@ -371,7 +373,8 @@ bool integers_read(struct call *call, json_t *node, const struct path *path, siz
 		struct path step = {.up = path, .index = i};
 		values[i] = ((const double *)value->tensor.data)[i];
 		if (values[i] != trunc(values[i]) || fabs(values[i]) > 0x1p53)
-			return fail(call, PROBLEM_bad_value, &step, "\"an integer\"", text_of_number(call, values[i]), "this must be an integer");
+			return fail(call, PROBLEM_bad_value, &step, "\"an integer\"", text_of_number(call, values[i]),
+			            "this must be an integer, of at most 2^53");
 	}
 	return true;
 }
