@@ -21,6 +21,7 @@ struct run {
 	int any_slow;             /* the parameters' gradients need wide arithmetic */
 	bool fast;                /* the kernels can hold scales and parameters */
 	bool gradients;           /* dx or one of its like is wanted */
+	bool columns;             /* few long rows with a norm: cut by columns, the first slot holds them all */
 	struct norm_job job;      /* its `slow` marks the rows that the kernels left alone, with a norm or without */
 	void *rounded;            /* rows × features: the rounded sum, where call->round_sum, else call->y */
 	struct slot *slots;       /* as many as threads */
@@ -201,80 +202,149 @@ static void run_row(struct run *run, size_t row, struct wide *d)
 	run_gradients(run, start, d);
 }
 
-/* The sums of the rows [first, end): rounded into y, unrounded into the slot for a norm. */
-static void sum_rows(struct run *run, const struct slot *slot, size_t first, size_t end)
+/* Columns [from, to) of one row, whose slot begins with row `base`. */
+struct piece {
+	size_t row, base, from, to;
+};
+
+static size_t piece_start(const struct run *run, const struct piece *p)
 {
-	const struct nc_residual_call *call = run->call;
-	size_t n = call->features;
-
-	for (size_t row = first; row < end; row++) {
-		size_t at_row = (row - first) * n;
-		double *high = slot->sum ? slot->sum + at_row : NULL, *low = slot->sum_low ? slot->sum_low + at_row : NULL;
-		char *rounded = run->rounded;
-
-		if (rounded)
-			rounded += row * n * nc_dtype_storage_bytes(call->dtype);
-		if ((rounded || high) &&
-		    kernels()->residual_sum(call->dtype, call->skip_scale, at(call->dtype, call->x, row * n), call->update_scale,
-		                            at(call->dtype, call->update, row * n), n, rounded, high, low))
-			run->job.slow[row] = NORM_JOB_LEFT;
-	}
+	return p->row * run->call->features + p->from;
 }
 
-/* One row of s·d or u·d, when it is wanted; what is not certain to be right is left to wide arithmetic. */
-static void scale_row(struct run *run, const struct slot *slot, double scale, size_t row, size_t first, void *out)
+/* Its place in an array of a slot, where there is one. */
+static double *piece_of(const struct run *run, const struct piece *p, double *slot)
+{
+	return slot ? slot + (p->row - p->base) * run->call->features + p->from : NULL;
+}
+
+static char *piece_out(const struct run *run, const struct piece *p, void *out)
+{
+	return out ? (char *)out + piece_start(run, p) * nc_dtype_storage_bytes(run->call->dtype) : NULL;
+}
+
+/* Threads may mark a row for its different pieces at once. */
+static void mark(struct run *run, size_t row, unsigned char how)
+{
+	__atomic_store_n(&run->job.slow[row], how, __ATOMIC_RELAXED);
+}
+
+static bool marked(const struct run *run, size_t row)
+{
+	return __atomic_load_n(&run->job.slow[row], __ATOMIC_RELAXED);
+}
+
+/* The sums: rounded into y, unrounded into the slot for a norm. */
+static void sum_piece(struct run *run, const struct slot *slot, struct piece p)
 {
 	const struct nc_residual_call *call = run->call;
-	size_t n = call->features, at_row = (row - first) * n;
-	char *place = out;
+	size_t start = piece_start(run, &p);
+	double *high = piece_of(run, &p, slot->sum), *low = piece_of(run, &p, slot->sum_low);
+	char *rounded = piece_out(run, &p, run->rounded);
+
+	if ((rounded || high) &&
+	    kernels()->residual_sum(call->dtype, call->skip_scale, at(call->dtype, call->x, start), call->update_scale,
+	                            at(call->dtype, call->update, start), p.to - p.from, rounded, high, low))
+		mark(run, p.row, NORM_JOB_LEFT);
+}
+
+/* s·d or u·d, when it is wanted; what is not certain to be right is left to wide arithmetic. */
+static void scale_piece(struct run *run, const struct slot *slot, double scale, const struct piece *p, void *out)
+{
+	const struct nc_residual_call *call = run->call;
+	double *vjp = piece_of(run, p, slot->vjp), *low = piece_of(run, p, slot->vjp_low);
+	char *place = piece_out(run, p, out);
+	size_t n = p->to - p->from;
 	int doubt;
 
-	if (!out)
+	if (!place)
 		return;
-	place += row * n * nc_dtype_storage_bytes(call->dtype);
-	if (slot->vjp)
-		doubt = kernels()->residual_scale(call->dtype, scale, slot->vjp + at_row, slot->vjp_low ? slot->vjp_low + at_row : NULL,
-		                                  n, place);
+	if (vjp)
+		doubt = kernels()->residual_scale(call->dtype, scale, vjp, low, n, place);
 	else
-		doubt = kernels()->residual_sum(call->dtype, scale, at(call->dtype, call->dy, row * n), 0, NULL, n, place, NULL, NULL);
-	if (doubt && !run->job.slow[row])
-		run->job.slow[row] = NORM_JOB_DOUBTFUL;
+		doubt = kernels()->residual_sum(call->dtype, scale, at(call->dtype, call->dy, piece_start(run, p)), 0, NULL, n, place, NULL,
+		                                NULL);
+	if (doubt && !marked(run, p->row))
+		mark(run, p->row, NORM_JOB_DOUBTFUL);
 }
 
-static void gradient_rows(struct run *run, const struct slot *slot, size_t first, size_t end)
+static void gradient_piece(struct run *run, const struct slot *slot, struct piece p)
 {
 	const struct nc_residual_call *call = run->call;
-	size_t n = call->features;
+	double *vjp = piece_of(run, &p, slot->vjp);
 
-	for (size_t row = first; row < end; row++) {
-		size_t at_row = (row - first) * n;
+	if (marked(run, p.row))
+		return;
+	if (vjp && call->dy &&
+	    kernels()->residual_gather(call->dtype, at(call->dtype, call->dy, piece_start(run, &p)), p.to - p.from, vjp,
+	                               piece_of(run, &p, slot->vjp_low)))
+		mark(run, p.row, NORM_JOB_DOUBTFUL);
+	scale_piece(run, slot, call->skip_scale, &p, call->dx);
+	scale_piece(run, slot, call->update_scale, &p, call->dupdate);
+}
 
-		if (run->job.slow[row])
-			continue;
-		if (slot->vjp && call->dy &&
-		    kernels()->residual_gather(call->dtype, at(call->dtype, call->dy, row * n), n, slot->vjp + at_row,
-		                               slot->vjp_low ? slot->vjp_low + at_row : NULL))
-			run->job.slow[row] = NORM_JOB_DOUBTFUL;
-		scale_row(run, slot, call->skip_scale, row, first, call->dx);
-		scale_row(run, slot, call->update_scale, row, first, call->dupdate);
-	}
+/* The norm's job for the rows of a slot, which begins with row `base`. */
+static struct norm_job slot_job(const struct run *run, const struct slot *slot, size_t base)
+{
+	struct norm_job job = run->job;
+
+	job.sum = slot->sum;
+	job.sum_low = slot->sum_low;
+	job.vjp = slot->vjp;
+	job.vjp_low = slot->vjp_low;
+	job.base = base;
+	return job;
 }
 
 static void run_group(struct run *run, const struct slot *slot, size_t first, size_t end)
 {
-	sum_rows(run, slot, first, end);
-	if (run->call->norm) {
-		struct norm_job job = run->job;
+	size_t n = run->call->features;
 
-		job.sum = slot->sum;
-		job.sum_low = slot->sum_low;
-		job.vjp = slot->vjp;
-		job.vjp_low = slot->vjp_low;
-		job.base = first;
+	for (size_t row = first; row < end; row++)
+		sum_piece(run, slot, (struct piece){row, first, 0, n});
+	if (run->call->norm) {
+		struct norm_job job = slot_job(run, slot, first);
+
 		norm_job_rows(&job, first, end);
 	}
+	for (size_t row = first; row < end && run->gradients; row++)
+		gradient_piece(run, slot, (struct piece){row, first, 0, n});
+}
+
+/* A part of the columns of one row, all of which are in the first slot. */
+static struct piece part_of(const struct run *run, size_t chunk)
+{
+	size_t n = run->call->features, parts = norm_job_parts(n), part = chunk % parts;
+
+	return (struct piece){chunk / parts, 0, part * NORM_JOB_PART, norm_job_part_end(n, part)};
+}
+
+static void sum_part(void *context, size_t chunk)
+{
+	struct run *run = context;
+
+	sum_piece(run, run->slots, part_of(run, chunk));
+}
+
+static void gradient_part(void *context, size_t chunk)
+{
+	struct run *run = context;
+
+	gradient_piece(run, run->slots, part_of(run, chunk));
+}
+
+/* What run_group does, of all rows by their columns; false: memory is out. */
+static bool run_columns(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
+{
+	size_t rows = run->call->rows, chunks = rows * norm_job_parts(run->call->features);
+	struct norm_job job = slot_job(run, run->slots, 0);
+
+	nc_pool_run(pool, sum_part, run, chunks);
+	if (!norm_job_columns(&job, rows, pool, arena))
+		return false;
 	if (run->gradients)
-		gradient_rows(run, slot, first, end);
+		nc_pool_run(pool, gradient_part, run, chunks);
+	return true;
 }
 
 static struct slot *take_slot(struct run *run)
@@ -292,7 +362,7 @@ static void run_chunk(void *context, size_t chunk)
 
 	if (end > run->call->rows)
 		end = run->call->rows;
-	for (size_t row = first; row < end && run->fast; row += run->group_rows)
+	for (size_t row = first; row < end && run->fast && !run->columns; row += run->group_rows)
 		run_group(run, slot, row, end - row < run->group_rows ? end : row + run->group_rows);
 	for (size_t row = first; row < end; row++)
 		if (!run->fast || run->job.slow[row]) {
@@ -400,7 +470,7 @@ static enum nc_status make_slots(struct run *run, struct nc_arena *arena)
 		double **wanted[] = {sum ? &slot->sum : NULL, sum && pairs ? &slot->sum_low : NULL, vjp ? &slot->vjp : NULL,
 		                     vjp && pairs ? &slot->vjp_low : NULL};
 
-		for (int k = 0; k < 4; k++)
+		for (int k = 0; k < 4 && (i == 0 || !run->columns); k++)
 			if (wanted[k] && !(*wanted[k] = nc_arena_array(arena, count, sizeof(double))))
 				return NC_NO_MEMORY;
 		if (run->gradients && !(slot->d = nc_arena_array(arena, n, sizeof(*slot->d))))
@@ -419,9 +489,14 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 	    !(run->rounded = nc_arena_array(arena, call->rows * call->features, nc_dtype_storage_bytes(call->dtype))))
 		return NC_NO_MEMORY;
 	prepare(run, arena);
+	run->columns = run->fast && call->norm && call->rows <= run->slot_count && norm_job_parts(call->features) > 1;
+	if (run->columns)
+		run->group_rows = call->rows;
 	status = make_slots(run, arena);
 	if (status)
 		return status;
+	if (run->columns && !run_columns(run, pool, arena))
+		return NC_NO_MEMORY;
 	nc_pool_run(pool, run_chunk, run, call->rows / run->chunk_rows + (call->rows % run->chunk_rows != 0));
 	if (run->bad_row != SIZE_MAX) {
 		call->bad_row = run->bad_row;

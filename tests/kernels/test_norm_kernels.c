@@ -293,9 +293,14 @@ START_TEST(threads_change_no_bit)
 		free(want);
 		norm_case_free(&c);
 	}
-	for (int trial = 0; trial < 16; trial++) {
+	for (int trial = 0; trial < 24; trial++) {
 		struct case_options options = {.elements = 30000, .dtype = trial % NC_DTYPE_COUNT,
 		                               .features = 1 + (int)random_below(&random, 300), .rows = 200 + trial};
+
+		if (trial >= 16) { /* cut by columns where there are as many threads as rows */
+			options.features = 70001;
+			options.rows = 1 + trial % 3;
+		}
 		struct residual_case c;
 		struct array arrays[MOST_ARRAYS];
 		size_t total;
