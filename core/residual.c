@@ -1,32 +1,8 @@
-#include "residual.h"
+#include "residual_run.h"
 
 #include "kernels.h"
-#include "norm_job.h"
-#include "norm_wide.h"
 
 #include <math.h>
-
-/* One thread's work memory: a group of rows, or one row in wide arithmetic. */
-struct slot {
-	int taken;
-	double *sum, *sum_low, *vjp, *vjp_low; /* group_rows × features; what the call has no use for is NULL */
-	struct wide *d;                        /* features: the whole gradient of a row's sum */
-};
-
-struct run {
-	struct nc_residual_call *call;
-	struct nc_norm_spec spec; /* call->norm, or a stand-in that only says the dtype */
-	size_t chunk_rows, group_rows;
-	size_t bad_row;           /* the first row without a value, or SIZE_MAX */
-	int any_slow;             /* the parameters' gradients need wide arithmetic */
-	bool fast;                /* the kernels can hold scales and parameters */
-	bool gradients;           /* dx or one of its like is wanted */
-	bool columns;             /* few long rows with a norm: cut by columns, the first slot holds them all */
-	struct norm_job job;      /* its `slow` marks the rows that the kernels left alone, with a norm or without */
-	void *rounded;            /* rows × features: the rounded sum, where call->round_sum, else call->y */
-	struct slot *slots;       /* as many as threads */
-	unsigned slot_count;
-};
 
 /* Elements that are worth a chunk; that a slot holds. */
 enum { CHUNK_ELEMENTS = 16384, GROUP_ELEMENTS = 8192 };
@@ -68,174 +44,40 @@ static bool valid(const struct nc_residual_call *call)
 	return param_valid(call->gain, params) && param_valid(call->bias, params);
 }
 
-static const void *at(enum nc_dtype dtype, const void *array, size_t index)
-{
-	return (const char *)array + index * nc_dtype_storage_bytes(dtype);
-}
-
-static size_t period(const struct nc_residual_call *call)
-{
-	return call->period ? call->period : 1;
-}
-
-/* The part of a gain or bias that belongs to a row. */
-static struct nc_param row_param(const struct nc_residual_call *call, struct nc_param param, size_t row)
-{
-	if (param.count > 1) {
-		param.data = at(param.dtype, param.data, row % period(call) * call->features);
-		param.count = call->features;
-	}
-	return param;
-}
-
-static struct wide_row sum_row(const struct run *run, size_t row)
-{
-	const struct nc_residual_call *call = run->call;
-	size_t start = row * call->features;
-
-	return (struct wide_row){
-		.spec = &run->spec,
-		.n = call->features,
-		.x = at(call->dtype, call->x, start),
-		.update = at(call->dtype, call->update, start),
-		.skip = call->skip_scale,
-		.scale = call->update_scale,
-		.round_sum = call->round_sum,
-		.gain = row_param(call, call->gain, row),
-		.bias = row_param(call, call->bias, row),
-	};
-}
-
-static void set(enum nc_dtype dtype, void *data, size_t i, struct wide value)
-{
-	if (data)
-		nc_set_element(dtype, data, i, wide_round(value, dtype));
-}
-
-/* Element i of u · J_Fᵀ d for one row. */
-static struct wide through_sublayer(const struct nc_residual_call *call, const struct wide *d, size_t i)
-{
-	const void *jacobian = call->sublayer_jacobian;
-	struct wide sum = wide_from(0), scale = wide_from(call->update_scale);
-	size_t n = call->features;
-
-	switch (call->form) {
-	case NC_JACOBIAN_NONE:
-		break;
-	case NC_JACOBIAN_NUMBER:
-		sum = wide_mul(d[i], wide_from(nc_element(call->dtype, jacobian, 0)));
-		break;
-	case NC_JACOBIAN_DIAGONAL:
-		sum = wide_mul(d[i], wide_from(nc_element(call->dtype, jacobian, i)));
-		break;
-	case NC_JACOBIAN_DENSE:
-		for (size_t k = 0; k < n; k++)
-			sum = wide_add(sum, wide_mul(d[k], wide_from(nc_element(call->dtype, jacobian, k * n + i))));
-		break;
-	}
-	return wide_mul(scale, sum);
-}
-
-/* The gradients of one row, from d, the whole gradient of its sum. */
-static void run_gradients(const struct run *run, size_t start, const struct wide *d)
-{
-	const struct nc_residual_call *call = run->call;
-	struct wide skip = wide_from(call->skip_scale), scale = wide_from(call->update_scale);
-
-	for (size_t i = 0; i < call->features; i++) {
-		struct wide identity = wide_mul(skip, d[i]), dx = identity;
-
-		set(call->dtype, call->dupdate, start + i, wide_mul(scale, d[i]));
-		if (call->form != NC_JACOBIAN_NONE && (call->dx || call->dx_sublayer)) {
-			struct wide sublayer = through_sublayer(call, d, i);
-
-			set(call->dtype, call->dx_sublayer, start + i, sublayer);
-			dx = wide_add(dx, sublayer);
-		}
-		set(call->dtype, call->dx_identity, start + i, identity);
-		set(call->dtype, call->dx, start + i, dx);
-	}
-}
-
-/* Every output of one row but the parameters' gradients, in wide arithmetic; d is for features of them. */
-static void run_row(struct run *run, size_t row, struct wide *d)
-{
-	struct nc_residual_call *call = run->call;
-	enum nc_dtype dtype = call->dtype, stat = dtype == NC_FLOAT64 ? NC_FLOAT64 : NC_FLOAT32;
-	size_t n = call->features, start = row * n;
-	struct wide_row w = sum_row(run, row);
-	struct wide_projection p = {.gained = true};
-
-	if (call->y) {
-		struct wide_row unrounded = w;
-
-		unrounded.round_sum = false;
-		for (size_t i = 0; i < n; i++)
-			set(dtype, call->y, start + i, wide_row_x(&unrounded, i));
-	}
-	if (call->norm) {
-		if (!wide_row_begin(&w)) {
-			size_t seen = __atomic_load_n(&run->bad_row, __ATOMIC_RELAXED);
-
-			while (row < seen && !__atomic_compare_exchange_n(&run->bad_row, &seen, row, true, __ATOMIC_RELAXED,
-			                                                  __ATOMIC_RELAXED))
-				;
-			return;
-		}
-		set(stat, call->divisor, row, w.r);
-		set(stat, call->mean, row, w.mean);
-		set(stat, call->variance, row, w.m);
-		for (size_t i = 0; i < n && call->normed; i++)
-			set(dtype, call->normed, start + i, wide_row_y(&w, i));
-	}
-	if (!run->gradients)
-		return;
-	if (call->dnormed) {
-		p.u = at(dtype, call->dnormed, start);
-		wide_project_begin(&w, &p);
-	}
-	for (size_t i = 0; i < n; i++) {
-		d[i] = call->dy ? wide_from(nc_element(dtype, call->dy, start + i)) : wide_from(0);
-		if (call->dnormed)
-			d[i] = wide_add(d[i], wide_project_at(&w, &p, i));
-	}
-	run_gradients(run, start, d);
-}
-
 /* Columns [from, to) of one row, whose slot begins with row `base`. */
 struct piece {
 	size_t row, base, from, to;
 };
 
-static size_t piece_start(const struct run *run, const struct piece *p)
+static size_t piece_start(const struct residual_run *run, const struct piece *p)
 {
 	return p->row * run->call->features + p->from;
 }
 
 /* Its place in an array of a slot, where there is one. */
-static double *piece_of(const struct run *run, const struct piece *p, double *slot)
+static double *piece_of(const struct residual_run *run, const struct piece *p, double *slot)
 {
 	return slot ? slot + (p->row - p->base) * run->call->features + p->from : NULL;
 }
 
-static char *piece_out(const struct run *run, const struct piece *p, void *out)
+static char *piece_out(const struct residual_run *run, const struct piece *p, void *out)
 {
 	return out ? (char *)out + piece_start(run, p) * nc_dtype_storage_bytes(run->call->dtype) : NULL;
 }
 
 /* Threads may mark a row for its different pieces at once. */
-static void mark(struct run *run, size_t row, unsigned char how)
+static void mark(struct residual_run *run, size_t row, unsigned char how)
 {
 	__atomic_store_n(&run->job.slow[row], how, __ATOMIC_RELAXED);
 }
 
-static bool marked(const struct run *run, size_t row)
+static bool marked(const struct residual_run *run, size_t row)
 {
 	return __atomic_load_n(&run->job.slow[row], __ATOMIC_RELAXED);
 }
 
 /* The sums: rounded into y, unrounded into the slot for a norm. */
-static void sum_piece(struct run *run, const struct slot *slot, struct piece p)
+static void sum_piece(struct residual_run *run, const struct residual_slot *slot, struct piece p)
 {
 	const struct nc_residual_call *call = run->call;
 	size_t start = piece_start(run, &p);
@@ -243,13 +85,13 @@ static void sum_piece(struct run *run, const struct slot *slot, struct piece p)
 	char *rounded = piece_out(run, &p, run->rounded);
 
 	if ((rounded || high) &&
-	    kernels()->residual_sum(call->dtype, call->skip_scale, at(call->dtype, call->x, start), call->update_scale,
-	                            at(call->dtype, call->update, start), p.to - p.from, rounded, high, low))
+	    kernels()->residual_sum(call->dtype, call->skip_scale, residual_at(call->dtype, call->x, start), call->update_scale,
+	                            residual_at(call->dtype, call->update, start), p.to - p.from, rounded, high, low))
 		mark(run, p.row, NORM_JOB_LEFT);
 }
 
 /* s·d or u·d, when it is wanted; what is not certain to be right is left to wide arithmetic. */
-static void scale_piece(struct run *run, const struct slot *slot, double scale, const struct piece *p, void *out)
+static void scale_piece(struct residual_run *run, const struct residual_slot *slot, double scale, const struct piece *p, void *out)
 {
 	const struct nc_residual_call *call = run->call;
 	double *vjp = piece_of(run, p, slot->vjp), *low = piece_of(run, p, slot->vjp_low);
@@ -262,13 +104,13 @@ static void scale_piece(struct run *run, const struct slot *slot, double scale, 
 	if (vjp)
 		doubt = kernels()->residual_scale(call->dtype, scale, vjp, low, n, place);
 	else
-		doubt = kernels()->residual_sum(call->dtype, scale, at(call->dtype, call->dy, piece_start(run, p)), 0, NULL, n, place, NULL,
+		doubt = kernels()->residual_sum(call->dtype, scale, residual_at(call->dtype, call->dy, piece_start(run, p)), 0, NULL, n, place, NULL,
 		                                NULL);
 	if (doubt && !marked(run, p->row))
 		mark(run, p->row, NORM_JOB_DOUBTFUL);
 }
 
-static void gradient_piece(struct run *run, const struct slot *slot, struct piece p)
+static void gradient_piece(struct residual_run *run, const struct residual_slot *slot, struct piece p)
 {
 	const struct nc_residual_call *call = run->call;
 	double *vjp = piece_of(run, &p, slot->vjp);
@@ -276,7 +118,7 @@ static void gradient_piece(struct run *run, const struct slot *slot, struct piec
 	if (marked(run, p.row))
 		return;
 	if (vjp && call->dy &&
-	    kernels()->residual_gather(call->dtype, at(call->dtype, call->dy, piece_start(run, &p)), p.to - p.from, vjp,
+	    kernels()->residual_gather(call->dtype, residual_at(call->dtype, call->dy, piece_start(run, &p)), p.to - p.from, vjp,
 	                               piece_of(run, &p, slot->vjp_low)))
 		mark(run, p.row, NORM_JOB_DOUBTFUL);
 	scale_piece(run, slot, call->skip_scale, &p, call->dx);
@@ -284,7 +126,7 @@ static void gradient_piece(struct run *run, const struct slot *slot, struct piec
 }
 
 /* The norm's job for the rows of a slot, which begins with row `base`. */
-static struct norm_job slot_job(const struct run *run, const struct slot *slot, size_t base)
+static struct norm_job slot_job(const struct residual_run *run, const struct residual_slot *slot, size_t base)
 {
 	struct norm_job job = run->job;
 
@@ -296,7 +138,7 @@ static struct norm_job slot_job(const struct run *run, const struct slot *slot, 
 	return job;
 }
 
-static void run_group(struct run *run, const struct slot *slot, size_t first, size_t end)
+static void run_group(struct residual_run *run, const struct residual_slot *slot, size_t first, size_t end)
 {
 	size_t n = run->call->features;
 
@@ -312,7 +154,7 @@ static void run_group(struct run *run, const struct slot *slot, size_t first, si
 }
 
 /* A part of the columns of one row, all of which are in the first slot. */
-static struct piece part_of(const struct run *run, size_t chunk)
+static struct piece part_of(const struct residual_run *run, size_t chunk)
 {
 	size_t n = run->call->features, parts = norm_job_parts(n), part = chunk % parts;
 
@@ -321,20 +163,20 @@ static struct piece part_of(const struct run *run, size_t chunk)
 
 static void sum_part(void *context, size_t chunk)
 {
-	struct run *run = context;
+	struct residual_run *run = context;
 
 	sum_piece(run, run->slots, part_of(run, chunk));
 }
 
 static void gradient_part(void *context, size_t chunk)
 {
-	struct run *run = context;
+	struct residual_run *run = context;
 
 	gradient_piece(run, run->slots, part_of(run, chunk));
 }
 
 /* What run_group does, of all rows by their columns; false: memory is out. */
-static bool run_columns(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
+static bool run_columns(struct residual_run *run, struct nc_pool *pool, struct nc_arena *arena)
 {
 	size_t rows = run->call->rows, chunks = rows * norm_job_parts(run->call->features);
 	struct norm_job job = slot_job(run, run->slots, 0);
@@ -347,7 +189,7 @@ static bool run_columns(struct run *run, struct nc_pool *pool, struct nc_arena *
 	return true;
 }
 
-static struct slot *take_slot(struct run *run)
+static struct residual_slot *take_slot(struct residual_run *run)
 {
 	for (unsigned i = 0;; i = (i + 1) % run->slot_count)
 		if (!__atomic_exchange_n(&run->slots[i].taken, 1, __ATOMIC_ACQUIRE))
@@ -356,9 +198,9 @@ static struct slot *take_slot(struct run *run)
 
 static void run_chunk(void *context, size_t chunk)
 {
-	struct run *run = context;
+	struct residual_run *run = context;
 	size_t first = chunk * run->chunk_rows, end = first + run->chunk_rows;
-	struct slot *slot = take_slot(run);
+	struct residual_slot *slot = take_slot(run);
 
 	if (end > run->call->rows)
 		end = run->call->rows;
@@ -368,59 +210,9 @@ static void run_chunk(void *context, size_t chunk)
 		if (!run->fast || run->job.slow[row]) {
 			if (!run->fast || run->job.slow[row] == NORM_JOB_LEFT)
 				__atomic_store_n(&run->any_slow, 1, __ATOMIC_RELAXED);
-			run_row(run, row, slot->d);
+			residual_row(run, row, slot->d);
 		}
 	__atomic_store_n(&slot->taken, 0, __ATOMIC_RELEASE);
-}
-
-static enum nc_status param_gradients(const struct run *run, struct nc_arena *arena)
-{
-	const struct nc_residual_call *call = run->call;
-	size_t n = call->features, count = n * period(call);
-	struct wide *dgain = nc_arena_array(arena, count, sizeof(*dgain)), *dbias = nc_arena_array(arena, count, sizeof(*dbias));
-
-	if (!dgain || !dbias)
-		return NC_NO_MEMORY;
-	for (size_t i = 0; i < count; i++)
-		dgain[i] = dbias[i] = wide_from(0);
-	for (size_t row = 0; row < call->rows; row++) {
-		struct wide_row w = sum_row(run, row);
-		size_t part = row % period(call) * n;
-
-		wide_row_begin(&w);
-		for (size_t i = 0; i < n; i++) {
-			struct wide dy = wide_from(nc_element(call->dtype, call->dnormed, row * n + i));
-
-			dbias[part + i] = wide_add(dbias[part + i], dy);
-			dgain[part + i] = wide_add(dgain[part + i], wide_mul(dy, wide_row_xhat(&w, i)));
-		}
-	}
-	for (size_t i = 0; i < count; i++) {
-		set(call->dtype, call->dgain, i, dgain[i]);
-		set(call->dtype, call->dbias, i, dbias[i]);
-	}
-	return NC_OK;
-}
-
-/* s·I, u·J_F and their sum, each in the form that was given. */
-static void jacobians(const struct nc_residual_call *call)
-{
-	size_t n = call->features, count = call->form == NC_JACOBIAN_NUMBER ? 1 : n;
-
-	if (call->form == NC_JACOBIAN_NONE || !(call->identity || call->sublayer || call->total))
-		return;
-	if (call->form == NC_JACOBIAN_DENSE)
-		count = n * n;
-	for (size_t i = 0; i < count; i++) {
-		bool diagonal = call->form != NC_JACOBIAN_DENSE || i / n == i % n;
-		struct wide identity = wide_from(diagonal ? call->skip_scale : 0);
-		struct wide factor = wide_from(nc_element(call->dtype, call->sublayer_jacobian, i));
-		struct wide sublayer = wide_mul(wide_from(call->update_scale), factor);
-
-		set(call->dtype, call->identity, i, identity);
-		set(call->dtype, call->sublayer, i, sublayer);
-		set(call->dtype, call->total, i, wide_add(identity, sublayer));
-	}
 }
 
 static bool scale_fits(double scale)
@@ -429,14 +221,14 @@ static bool scale_fits(double scale)
 }
 
 /* Sets run->fast where the kernels can do it, and what they need. */
-static void prepare(struct run *run, struct nc_arena *arena)
+static void prepare(struct residual_run *run, struct nc_arena *arena)
 {
 	const struct nc_residual_call *call = run->call;
 
 	run->job = (struct norm_job){
 		.spec = &run->spec,
 		.features = call->features,
-		.period = period(call),
+		.period = residual_period(call),
 		.x = call->round_sum ? run->rounded : NULL,
 		.gained = true,
 		.u = run->gradients || call->dgain || call->dbias ? call->dnormed : NULL,
@@ -455,7 +247,7 @@ static void prepare(struct run *run, struct nc_arena *arena)
 	}
 }
 
-static enum nc_status make_slots(struct run *run, struct nc_arena *arena)
+static enum nc_status make_slots(struct residual_run *run, struct nc_arena *arena)
 {
 	const struct nc_residual_call *call = run->call;
 	size_t n = call->features, count;
@@ -466,7 +258,7 @@ static enum nc_status make_slots(struct run *run, struct nc_arena *arena)
 		return NC_NO_MEMORY;
 	run->slots = nc_arena_zero(arena, run->slot_count, sizeof(*run->slots));
 	for (unsigned i = 0; run->slots && i < run->slot_count; i++) {
-		struct slot *slot = &run->slots[i];
+		struct residual_slot *slot = &run->slots[i];
 		double **wanted[] = {sum ? &slot->sum : NULL, sum && pairs ? &slot->sum_low : NULL, vjp ? &slot->vjp : NULL,
 		                     vjp && pairs ? &slot->vjp_low : NULL};
 
@@ -479,7 +271,7 @@ static enum nc_status make_slots(struct run *run, struct nc_arena *arena)
 	return run->slots ? NC_OK : NC_NO_MEMORY;
 }
 
-static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_arena *arena)
+static enum nc_status run_all(struct residual_run *run, struct nc_pool *pool, struct nc_arena *arena)
 {
 	struct nc_residual_call *call = run->call;
 	enum nc_status status;
@@ -502,12 +294,12 @@ static enum nc_status run_all(struct run *run, struct nc_pool *pool, struct nc_a
 		call->bad_row = run->bad_row;
 		return NC_NO_VALUE;
 	}
-	jacobians(call);
+	residual_jacobians(call);
 	if (!call->dgain && !call->dbias)
 		return NC_OK;
 	if (run->fast && !run->any_slow && norm_job_sum(&run->job, call->rows, call->dgain, call->dbias, pool))
 		return NC_OK;
-	return param_gradients(run, arena);
+	return residual_param_gradients(run, arena);
 }
 
 static void *moved(enum nc_dtype dtype, const void *array, size_t index)
@@ -545,8 +337,8 @@ enum nc_status nc_residual(struct nc_residual_call *call, struct nc_pool *pool, 
 	if (!call->norm && call->form == NC_JACOBIAN_NONE && call->features > GROUP_ELEMENTS)
 		return run_elements(call, pool, arena);
 
-	size_t mark = nc_arena_mark(arena), block = call->dgain || call->dbias ? NORM_JOB_BLOCK * period(call) : 1;
-	struct run run = {
+	size_t mark = nc_arena_mark(arena), block = call->dgain || call->dbias ? NORM_JOB_BLOCK * residual_period(call) : 1;
+	struct residual_run run = {
 		.call = call,
 		.spec = call->norm ? *call->norm : (struct nc_norm_spec){.dtype = call->dtype},
 		.chunk_rows = (CHUNK_ELEMENTS / call->features / block + 1) * block,
