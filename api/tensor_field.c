@@ -374,7 +374,7 @@ bool integers_read(struct call *call, json_t *node, const struct path *path, siz
 		values[i] = ((const double *)value->tensor.data)[i];
 		if (values[i] != trunc(values[i]) || fabs(values[i]) > 0x1p53)
 			return fail(call, PROBLEM_bad_value, &step, "\"an integer\"", text_of_number(call, values[i]),
-			            "this must be an integer, of at most 2^53");
+			            "this must be an integer between -2^53 and 2^53");
 	}
 	return true;
 }

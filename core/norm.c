@@ -19,8 +19,8 @@ struct run {
 	struct norm_job job; /* for the kernels; its `slow` marks the rows that they left alone */
 };
 
-/* Elements that are worth a chunk of their own; of a dense Jacobian; rows that the kernels may do together. */
-enum { CHUNK_ELEMENTS = 16384, JACOBIAN_ELEMENTS = 65536, CHUNK_ROWS = 16 };
+/* Elements that are worth a chunk of their own; of a dense Jacobian. */
+enum { CHUNK_ELEMENTS = 16384, JACOBIAN_ELEMENTS = 65536 };
 
 /* Chunks of rows enough for every thread of most machines: below it, rows of several parts are cut by their columns. */
 enum { ENOUGH_CHUNKS = 16 };
@@ -339,7 +339,7 @@ enum nc_status nc_norm(const struct nc_norm_spec *spec, struct nc_norm_call *cal
 {
 	if (!valid(spec, call))
 		return NC_INVALID;
-	size_t mark = nc_arena_mark(arena), block = call->dgain || call->dbias ? NORM_JOB_BLOCK * call->period : CHUNK_ROWS;
+	size_t mark = nc_arena_mark(arena), block = NORM_JOB_BLOCK * (call->dgain || call->dbias ? call->period : 1);
 	struct run run = {.spec = spec, .call = call, .bad_row = SIZE_MAX};
 
 	size_t bytes = call->rows * call->features * nc_dtype_storage_bytes(spec->dtype);

@@ -56,9 +56,9 @@ struct norm_job {
 	bool stream;         /* y and `projected` are too large to be found in a cache afterwards */
 	unsigned char *slow; /* rows */
 
-	/* Of rows that are done by parts of their columns: what is known of each row and of each part, zero at first. */
-	void *known; /* rows × NORM_JOB_KNOWN_BYTES */
-	void *sums;  /* rows × norm_job_parts × NORM_JOB_SUMS_BYTES */
+	/* Of rows that are done by parts of their columns, in a form of the kernel's own: */
+	void *known; /* rows × NORM_JOB_KNOWN_BYTES: what is known of each row, zero at first */
+	void *sums;  /* rows × norm_job_parts × NORM_JOB_SUMS_BYTES: the sums of each part */
 };
 
 /* Columns whose sums are taken by themselves, so that they may be taken by any thread; a multiple of every kernel's own chunks. */
@@ -78,7 +78,7 @@ static inline size_t norm_job_part_end(size_t features, size_t part)
 
 /*
  * What a kernel is to do for the rows [first, end): all of it; or, by parts, SETTLE as long as it returns other than 0, each time
- * followed by SUMS of each part, then OUTPUTS of each part. Only the rows of a block may not be apart in OUTPUTS.
+ * followed by SUMS of each part, then OUTPUTS of each part: there in whole blocks, whose rows add to the same sums.
  */
 enum norm_stage { NORM_ROWS, NORM_SETTLE, NORM_SUMS, NORM_OUTPUTS };
 

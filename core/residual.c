@@ -7,6 +7,9 @@
 /* Elements that are worth a chunk; that a slot holds. */
 enum { CHUNK_ELEMENTS = 16384, GROUP_ELEMENTS = 8192 };
 
+/* Long rows that are so few that they are cut by columns: the unrounded sums of all of them are in memory at once. */
+enum { FEW_ROWS = 4 };
+
 static bool param_valid(struct nc_param param, size_t n)
 {
 	return !param.count || (param.data && (param.count == 1 || param.count == n));
@@ -281,7 +284,7 @@ static enum nc_status run_all(struct residual_run *run, struct nc_pool *pool, st
 	    !(run->rounded = nc_arena_array(arena, call->rows * call->features, nc_dtype_storage_bytes(call->dtype))))
 		return NC_NO_MEMORY;
 	prepare(run, arena);
-	run->columns = run->fast && call->norm && call->rows <= run->slot_count && norm_job_parts(call->features) > 1;
+	run->columns = run->fast && call->norm && call->rows <= FEW_ROWS && norm_job_parts(call->features) > 1;
 	if (run->columns)
 		run->group_rows = call->rows;
 	status = make_slots(run, arena);

@@ -342,7 +342,6 @@ INLINE struct narrow narrow_of(const struct norm_job *job)
 		.xhat = rounding_to(spec->xhat_dtype),
 		.stream = job->stream && narrow_lines(job->y, job->features) && narrow_lines(job->projected, job->features),
 		.n = job->features,
-		.to = job->features,
 	};
 }
 

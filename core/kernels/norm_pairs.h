@@ -296,7 +296,6 @@ INLINE struct pairs pairs_of(const struct norm_job *job)
 		.job = job,
 		.xhat = rounding_to(job->spec->xhat_dtype),
 		.n = job->features,
-		.to = job->features,
 	};
 }
 

@@ -39,6 +39,9 @@ static const struct wrong wrongs[] = {
 	{NORM, "\"x\"", 422, "not_an_object", "", "object", 0, 0},
 	{NORM, "null", 422, "not_an_object", "", "object", 0, 0},
 
+	{NORM, "{\"x\":[3,4],\"axes\":[99999999999999999999]}", 422, "bad_value", "/axes/0", "between -2^53 and 2^53", "\"an integer\"", 0},
+	{NORM, "{\"x\":[\"Foo\",1],\"nonfinite\":\"string\"}", 422, "bad_tensor", "/x/0", "\"-Infinity\"", "\"a number\"", "\"Foo\""},
+
 	/* fields */
 	{NORM, "{}", 422, "missing_field", "/x", "\"x\"", 0, 0},
 	{NORM, "{\"X\":[3,4]}", 422, "unknown_field", "/X", "\"x\"", "\"x\"", "\"X\""},

@@ -135,7 +135,7 @@ static char *filled(size_t bytes, enum nc_dtype dtype)
 
 static void line(const char *what, size_t rows, size_t n, unsigned threads, double seconds, double bytes, double copied)
 {
-	printf("%-26s %4zu x %-5zu %u thread%s %10.2f us %8.1f GB/s", what, rows, n, threads, threads > 1 ? "s" : " ",
+	printf("%-26s %4zu x %-7zu %u thread%s %10.2f us %8.1f GB/s", what, rows, n, threads, threads > 1 ? "s" : " ",
 	       1e6 * seconds, 1e-9 * bytes / seconds);
 	if (copied > 0)
 		printf("   %4.2f of the copy", bytes / seconds / copied);
@@ -275,8 +275,9 @@ static void matrix(double *a, double *b, double *c)
 
 int main(int argc, char **argv)
 {
-	static const size_t shapes[][2] = {{1, 4096}, {64, 4096}, {2048, 4096}, {4096, 768}};
-	size_t most = (size_t)2048 * 4096 * 8, params = 4096 * 8;
+	enum { LONG = 1 << 20 };
+	static const size_t shapes[][2] = {{1, 4096}, {64, 4096}, {2048, 4096}, {4096, 768}, {1, LONG}};
+	size_t most = (size_t)2048 * 4096 * 8, params = LONG * 8;
 	struct nc_arena *arena = nc_arena_create((size_t)1 << 30);
 
 	if (!arena || (argc > 1 && !nc_isa_select(argv[1]))) {

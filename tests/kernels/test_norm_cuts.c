@@ -1,4 +1,4 @@
-/* Norms: however the work is cut and wherever its outputs go, the bits are the same. */
+/* Norms and residuals: however the work is cut and wherever its outputs go, the bits are the same. */
 #include "core/kernels.h"
 #include "core/norm_job.h"
 #include "core/norm_wide.h"
@@ -82,6 +82,102 @@ START_TEST(columns_change_no_bit)
 }
 END_TEST
 
+/* The most chunks that the pool was asked for at once: the linker puts this in the place of nc_pool_run. */
+static size_t most_chunks;
+void __real_nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chunks);
+void __wrap_nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chunks);
+
+void __wrap_nc_pool_run(struct nc_pool *pool, nc_pool_fn *fn, void *context, size_t chunks)
+{
+	most_chunks = chunks > most_chunks ? chunks : most_chunks;
+	__real_nc_pool_run(pool, fn, context, chunks);
+}
+
+enum { KINDS = 4 };
+
+/* The chunks of RMSNorm forward and backward, with the parameters' gradients, of a residual and of both fused: one row. */
+static void count_chunks(size_t n, size_t chunks[KINDS], struct nc_arena *arena)
+{
+	size_t mark = nc_arena_mark(arena);
+	struct nc_norm_spec spec = {.kind = NC_RMSNORM, .epsilon = 1e-5, .dtype = NC_FLOAT32, .xhat_dtype = NC_FLOAT64};
+	float *x = nc_arena_zero(arena, n, sizeof(*x)), *out = nc_arena_array(arena, n, sizeof(*out));
+	float *dx = nc_arena_array(arena, n, sizeof(*dx)), *dgain = nc_arena_array(arena, n, sizeof(*dgain));
+	struct nc_norm_call norm = {.rows = 1, .features = n, .period = 1, .x = x, .dy = x, .y = out, .dx = dx};
+	struct nc_residual_call residual = {.dtype = NC_FLOAT32, .skip_scale = 1, .update_scale = 1, .rows = 1, .features = n,
+	                                    .x = x, .update = x, .y = out};
+
+	for (int i = 0; i < KINDS; i++) {
+		most_chunks = 0;
+		norm.dgain = i == 1 ? dgain : NULL;
+		residual.norm = i == 3 ? &spec : NULL;
+		residual.normed = i == 3 ? dx : NULL;
+		ck_assert_int_eq(i >= 2 ? nc_residual(&residual, NULL, arena) : nc_norm(&spec, &norm, NULL, arena), NC_OK);
+		chunks[i] = most_chunks;
+	}
+	nc_arena_rewind(arena, mark);
+}
+
+START_TEST(long_rows_are_shared_and_short_work_is_not)
+{
+	struct nc_arena *arena = nc_arena_create((size_t)1 << 28);
+	size_t chunks[KINDS];
+
+	count_chunks(8 * NORM_JOB_PART, chunks, arena);
+	for (int i = 0; i < KINDS; i++)
+		ck_assert_uint_ge(chunks[i], 8);
+	count_chunks(4096, chunks, arena);
+	for (int i = 0; i < KINDS; i++)
+		ck_assert_uint_le(chunks[i], 1);
+	nc_arena_destroy(arena);
+}
+END_TEST
+
+/* The same of a residual and its norm: rows alone, which are cut, and among so many that they are not. */
+START_TEST(columns_change_no_bit_of_a_residual)
+{
+	enum { BATCH = 6 };
+	struct nc_pool *pool = nc_pool_create(3);
+	struct nc_arena *arena = nc_arena_create((size_t)1 << 29);
+	struct random random = {6};
+
+	for (int trial = 0; trial < 2 * NC_DTYPE_COUNT; trial++) {
+		enum nc_dtype dtype = (enum nc_dtype)(trial % NC_DTYPE_COUNT);
+		struct nc_norm_spec spec = {.kind = trial < NC_DTYPE_COUNT ? NC_RMSNORM : NC_LAYERNORM, .epsilon = 1e-5, .dtype = dtype,
+		                            .xhat_dtype = NC_FLOAT64};
+		size_t mark = nc_arena_mark(arena), row = FEATURES * nc_dtype_storage_bytes(dtype);
+		char *in[4], *out[4], *one[4];
+
+		for (int i = 0; i < 4; i++) {
+			in[i] = nc_arena_alloc(arena, BATCH * row);
+			out[i] = nc_arena_alloc(arena, BATCH * row);
+			one[i] = nc_arena_alloc(arena, row);
+			fill(&random, dtype, in[i], (size_t)BATCH * FEATURES);
+		}
+		struct nc_residual_call call = {.dtype = dtype, .skip_scale = 1, .update_scale = trial % 3 ? 1 : 0.3, .rows = BATCH,
+		                                .features = FEATURES, .norm = &spec, .x = in[0], .update = in[1], .dy = in[2],
+		                                .dnormed = in[3], .y = out[0], .normed = out[1], .dx = out[2], .dupdate = out[3]};
+		ck_assert_int_eq(nc_residual(&call, pool, arena), NC_OK);
+		call.rows = 1;
+		call.y = one[0];
+		call.normed = one[1];
+		call.dx = one[2];
+		call.dupdate = one[3];
+		for (size_t at = 0; at < BATCH * row; at += row) {
+			call.x = in[0] + at;
+			call.update = in[1] + at;
+			call.dy = in[2] + at;
+			call.dnormed = in[3] + at;
+			ck_assert_int_eq(nc_residual(&call, pool, arena), NC_OK);
+			for (int i = 0; i < 4; i++)
+				ck_assert_msg(!memcmp(one[i], out[i] + at, row), "output %d of kind %d in %s", i, (int)spec.kind, nc_dtype_name(dtype));
+		}
+		nc_arena_rewind(arena, mark);
+	}
+	nc_pool_destroy(pool);
+	nc_arena_destroy(arena);
+}
+END_TEST
+
 /* Outputs that are written past the caches are the same as those of a few rows, which are not. */
 START_TEST(large_outputs_change_no_bit)
 {
@@ -131,4 +227,5 @@ START_TEST(large_outputs_change_no_bit)
 }
 END_TEST
 
-TEST_MAIN(columns_change_no_bit, large_outputs_change_no_bit)
+TEST_MAIN(columns_change_no_bit, columns_change_no_bit_of_a_residual, long_rows_are_shared_and_short_work_is_not,
+          large_outputs_change_no_bit)

@@ -297,7 +297,7 @@ START_TEST(threads_change_no_bit)
 		struct case_options options = {.elements = 30000, .dtype = trial % NC_DTYPE_COUNT,
 		                               .features = 1 + (int)random_below(&random, 300), .rows = 200 + trial};
 
-		if (trial >= 16) { /* cut by columns where there are as many threads as rows */
+		if (trial >= 16) { /* cut by columns */
 			options.features = 70001;
 			options.rows = 1 + trial % 3;
 		}
