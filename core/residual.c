@@ -63,9 +63,10 @@ static double *piece_of(const struct residual_run *run, const struct piece *p, d
 	return slot ? slot + (p->row - p->base) * run->call->features + p->from : NULL;
 }
 
-static char *piece_out(const struct residual_run *run, const struct piece *p, void *out)
+/* Element `index` of an array of the call's, which may be absent. */
+static void *moved(const struct nc_residual_call *call, const void *array, size_t index)
 {
-	return out ? (char *)out + piece_start(run, p) * nc_dtype_storage_bytes(run->call->dtype) : NULL;
+	return array ? (void *)(uintptr_t)residual_at(call->dtype, array, index) : NULL;
 }
 
 /* Threads may mark a row for its different pieces at once. */
@@ -85,7 +86,7 @@ static void sum_piece(struct residual_run *run, const struct residual_slot *slot
 	const struct nc_residual_call *call = run->call;
 	size_t start = piece_start(run, &p);
 	double *high = piece_of(run, &p, slot->sum), *low = piece_of(run, &p, slot->sum_low);
-	char *rounded = piece_out(run, &p, run->rounded);
+	void *rounded = moved(call, run->rounded, start);
 
 	if ((rounded || high) &&
 	    kernels()->residual_sum(call->dtype, call->skip_scale, residual_at(call->dtype, call->x, start), call->update_scale,
@@ -98,7 +99,7 @@ static void scale_piece(struct residual_run *run, const struct residual_slot *sl
 {
 	const struct nc_residual_call *call = run->call;
 	double *vjp = piece_of(run, p, slot->vjp), *low = piece_of(run, p, slot->vjp_low);
-	char *place = piece_out(run, p, out);
+	void *place = moved(call, out, piece_start(run, p));
 	size_t n = p->to - p->from;
 	int doubt;
 
@@ -305,11 +306,6 @@ static enum nc_status run_all(struct residual_run *run, struct nc_pool *pool, st
 	return residual_param_gradients(run, arena);
 }
 
-static void *moved(enum nc_dtype dtype, const void *array, size_t index)
-{
-	return array ? (char *)(uintptr_t)array + index * nc_dtype_storage_bytes(dtype) : NULL;
-}
-
 /* Without a norm and J_F a row is nothing but its elements: long rows are done as rows of GROUP_ELEMENTS and a rest. */
 static enum nc_status run_elements(const struct nc_residual_call *call, struct nc_pool *pool, struct nc_arena *arena)
 {
@@ -324,12 +320,12 @@ static enum nc_status run_elements(const struct nc_residual_call *call, struct n
 		return status;
 	rest.rows = 1;
 	rest.features = count - whole;
-	rest.x = moved(call->dtype, call->x, whole);
-	rest.update = moved(call->dtype, call->update, whole);
-	rest.dy = moved(call->dtype, call->dy, whole);
-	rest.y = moved(call->dtype, call->y, whole);
-	rest.dx = moved(call->dtype, call->dx, whole);
-	rest.dupdate = moved(call->dtype, call->dupdate, whole);
+	rest.x = moved(call, call->x, whole);
+	rest.update = moved(call, call->update, whole);
+	rest.dy = moved(call, call->dy, whole);
+	rest.y = moved(call, call->y, whole);
+	rest.dx = moved(call, call->dx, whole);
+	rest.dupdate = moved(call, call->dupdate, whole);
 	return nc_residual(&rest, NULL, arena);
 }
 
